@@ -1,0 +1,384 @@
+use core::fmt;
+use core::time::Duration;
+
+use super::delay::{self, Budget, Draw};
+use super::effect::{Effect, Standing};
+use super::entry::{AttemptKind, Entry, KeyOrigin, MethodKind, StopReason};
+use super::policy::Policy;
+use super::time::Time;
+use super::verdict::{Advice, Reach, Verdict, Why};
+
+/// An operation's entries, folded: everything that the next decision rests on.
+///
+/// Two histories made from the same entries are equal, whether they were
+/// applied while running or replayed after a crash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct History {
+    pub(super) key: KeyOrigin,
+    pub(super) method: MethodKind,
+    gone_is_done: bool,
+    pub(super) standing: Standing,
+    /// The largest moment of any entry: the operation's own clock never reads less.
+    pub(super) latest: Time,
+    /// The furthest that a resume found the wall clock behind the entries.
+    pub(super) stepped_back: Duration,
+    /// When the key's life began: the first attempt that was not `Unsent`.
+    pub(super) key_since: Option<Time>,
+    /// The server has shown, at some time, that it knows the key.
+    knows_key: bool,
+    pub(super) attempts: u32,
+    pub(super) open: Option<Open>,
+    /// The verdict of the last attempt, unless that was interrupted.
+    pub(super) last: Option<Last>,
+    pub(super) run: Run,
+}
+
+/// An attempt that was started and has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Open {
+    pub(super) attempt: u32,
+    pub(super) timeout: Duration,
+    pub(super) at: Time,
+    /// It belongs to an earlier run, whose owner is dead.
+    pub(super) orphaned: bool,
+}
+
+/// How the last attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Last {
+    pub(super) verdict: Verdict,
+    pub(super) next_at: Option<Time>,
+    /// It ended in this run, not in one before a resume.
+    pub(super) of_this_run: bool,
+}
+
+/// What counts from the latest `Resumed`, else from `Created`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Run {
+    pub(super) since: Time,
+    pub(super) failures: u32,
+    polls: u32,
+    pub(super) polling_since: Option<Time>,
+    /// The `authorize` hook has been told of a 401.
+    told_unauthorized: bool,
+    pub(super) stopped: Option<StopReason>,
+}
+
+impl Run {
+    const fn starting(since: Time) -> Self {
+        Self { since, failures: 0, polls: 0, polling_since: None, told_unauthorized: false, stopped: None }
+    }
+}
+
+impl History {
+    /// Folds an operation's entries, from its `Created` on.
+    ///
+    /// # Errors
+    ///
+    /// [`IllegalEntry`], with the position of the first entry that cannot have
+    /// happened after those before it.
+    pub fn replay(entries: &[Entry]) -> Result<Self, IllegalEntry> {
+        let Some((first, rest)) = entries.split_first() else {
+            return Err(IllegalEntry { position: 0, problem: "an operation without entries" });
+        };
+        let mut history = Self::created(first)?;
+        for (index, entry) in rest.iter().enumerate() {
+            history.apply(entry).map_err(|e| IllegalEntry { position: index + 1, ..e })?;
+        }
+        Ok(history)
+    }
+
+    fn created(entry: &Entry) -> Result<Self, IllegalEntry> {
+        let Entry::Created { at, key, method, gone_is_done } = *entry else {
+            return Err(illegal("an operation that does not begin with its creation"));
+        };
+        let (standing, key_since) = match key {
+            KeyOrigin::Drawn | KeyOrigin::None => (Standing::Clean, None),
+            // A moment yet to come cannot be when it was sent.
+            KeyOrigin::Given { first_sent } => (Standing::Doubt, first_sent.map(|sent| sent.min(at))),
+        };
+        Ok(Self {
+            key,
+            method,
+            gone_is_done,
+            standing,
+            latest: at,
+            stepped_back: Duration::ZERO,
+            key_since,
+            knows_key: false,
+            attempts: 0,
+            open: None,
+            last: None,
+            run: Run::starting(at),
+        })
+    }
+
+    /// Adds one entry.
+    ///
+    /// # Errors
+    ///
+    /// [`IllegalEntry`] if it cannot have happened now; the history is left as
+    /// it was.
+    pub fn apply(&mut self, entry: &Entry) -> Result<(), IllegalEntry> {
+        let at = match *entry {
+            Entry::Created { .. } => return Err(illegal("a second creation")),
+            Entry::Resumed { at, .. } => self.resumed(at),
+            Entry::Started { attempt, timeout, at, .. } => self.started(attempt, timeout, at)?,
+            Entry::Ended { attempt, verdict, at, next_at } => self.attempt_ended(attempt, verdict, at, next_at)?,
+            Entry::Interrupted { attempt, at } => self.interrupted(attempt, at)?,
+            Entry::Stopped { reason, at } => self.stopped(reason, at)?,
+            Entry::Amended { .. } => return Err(illegal("an amendment, which needs a journal")),
+            Entry::Resolved { .. } => return Err(illegal("a resolution, which needs a journal")),
+        };
+        self.latest = self.latest.max(at);
+        Ok(())
+    }
+
+    fn resumed(&mut self, at: Time) -> Time {
+        self.stepped_back = self.stepped_back.max(self.latest.since(at));
+        let at = at.max(self.latest);
+        self.run = Run::starting(at);
+        if let Some(open) = &mut self.open {
+            open.orphaned = true;
+        }
+        if let Some(last) = &mut self.last {
+            last.of_this_run = false;
+        }
+        at
+    }
+
+    fn started(&mut self, attempt: u32, timeout: Duration, at: Time) -> Result<Time, IllegalEntry> {
+        if self.open.is_some() {
+            return Err(illegal("a second attempt while one is open"));
+        }
+        if self.run.stopped.is_some() {
+            return Err(illegal("an attempt after the run stopped"));
+        }
+        if self.end().is_some() {
+            return Err(illegal("an attempt after the end"));
+        }
+        if self.must_not_be_repeated() {
+            return Err(illegal("a repetition without a key of what may have been received"));
+        }
+        if Some(attempt) != self.attempts.checked_add(1) {
+            return Err(illegal("an attempt whose number does not follow"));
+        }
+        self.attempts = attempt;
+        self.open = Some(Open { attempt, timeout, at, orphaned: false });
+        Ok(at)
+    }
+
+    fn attempt_ended(
+        &mut self,
+        attempt: u32,
+        verdict: Verdict,
+        at: Time,
+        next_at: Option<Time>,
+    ) -> Result<Time, IllegalEntry> {
+        let open = self.close(attempt)?;
+        if verdict.reach() != Reach::Unsent {
+            self.key_since.get_or_insert(open.at);
+        }
+        self.standing = self.standing.after(verdict.reach());
+        self.knows_key |= verdict.marked();
+        match budget_of(verdict) {
+            Budget::Polls => {
+                self.knows_key = true;
+                self.run.polls = self.run.polls.saturating_add(1);
+                self.run.polling_since.get_or_insert(at);
+            }
+            Budget::Failures => self.run.failures = self.run.failures.saturating_add(1),
+        }
+        self.run.told_unauthorized |= verdict.why() == Why::Unauthorized;
+        self.last = Some(Last { verdict, next_at, of_this_run: !open.orphaned });
+        Ok(at)
+    }
+
+    fn interrupted(&mut self, attempt: u32, at: Time) -> Result<Time, IllegalEntry> {
+        if self.open.is_some_and(|open| !open.orphaned) {
+            return Err(illegal("an interruption by the owner itself"));
+        }
+        let open = self.close(attempt)?;
+        self.key_since.get_or_insert(open.at);
+        self.standing = self.standing.after(Reach::Ambiguous);
+        self.last = None;
+        Ok(at)
+    }
+
+    fn stopped(&mut self, reason: StopReason, at: Time) -> Result<Time, IllegalEntry> {
+        if self.open.is_some() {
+            return Err(illegal("a stop while an attempt is open"));
+        }
+        if self.run.stopped.is_some() {
+            return Err(illegal("a second stop"));
+        }
+        if self.end().is_some() {
+            return Err(illegal("a stop after the end"));
+        }
+        self.run.stopped = Some(reason);
+        Ok(at)
+    }
+
+    fn close(&mut self, attempt: u32) -> Result<Open, IllegalEntry> {
+        match self.open {
+            Some(open) if open.attempt == attempt => {
+                self.open = None;
+                Ok(open)
+            }
+            Some(_) => Err(illegal("the end of another attempt than the open one")),
+            None => Err(illegal("the end of an attempt that is not open")),
+        }
+    }
+
+    /// The entry for the end of the open attempt: its verdict settled against
+    /// what came before (rules 6b, 9 and 15), its delay drawn.
+    pub fn ended(&self, verdict: Verdict, policy: &Policy, now: Time, draw: Draw) -> Entry {
+        let verdict = self.settle(verdict, policy);
+        let at = now.max(self.latest);
+        let next_at = self.wait(verdict, policy, draw).map(|wait| at.after(wait));
+        Entry::Ended { attempt: self.attempts, verdict, at, next_at }
+    }
+
+    /// Which budget the wait after this verdict comes from; `None` where no
+    /// wait follows. What to hand to [`History::ended`] as its draw depends on it.
+    pub fn budget(&self, verdict: Verdict, policy: &Policy) -> Option<Budget> {
+        let verdict = self.settle(verdict, policy);
+        (verdict.advice() != Advice::Stop).then(|| budget_of(verdict))
+    }
+
+    fn settle(&self, verdict: Verdict, policy: &Policy) -> Verdict {
+        match (verdict.why(), verdict.reach()) {
+            // Our bytes are the same each time, so an earlier attempt of ours may hold the key.
+            (Why::KeyReused, Reach::Refused) if !(self.key == KeyOrigin::Drawn && self.attempts == 1) => {
+                verdict.with_reach(Reach::Ambiguous)
+            }
+            // A server that ignores keys would carry it out once per poll.
+            (Why::Pending, Reach::Accepted { knows_key }) => {
+                if knows_key || self.knows_key {
+                    verdict.with_reach(Reach::Accepted { knows_key: true })
+                } else {
+                    verdict.with_advice(Advice::Stop)
+                }
+            }
+            (Why::Unauthorized, Reach::Refused)
+                if policy.authorizes && !self.run.told_unauthorized && verdict.advice() == Advice::Stop =>
+            {
+                verdict.with_advice(Advice::Retry)
+            }
+            _ => verdict,
+        }
+    }
+
+    fn wait(&self, verdict: Verdict, policy: &Policy, draw: Draw) -> Option<Duration> {
+        let named = match verdict.advice() {
+            Advice::Stop => return None,
+            Advice::Retry => None,
+            Advice::RetryAfter(named) => Some(named),
+        };
+        let entropy = match draw {
+            Draw::Entropy(bits) => bits,
+            // The middle of a poll's interval.
+            Draw::Delay(_) | Draw::GiveUp => u64::MAX / 2,
+        };
+        let own = match budget_of(verdict) {
+            Budget::Polls => delay::before_poll(policy, self.run.polls.saturating_add(1), entropy),
+            Budget::Failures => match draw {
+                Draw::Entropy(bits) => delay::after_failure(policy, self.run.failures.saturating_add(1), bits),
+                Draw::Delay(delay) => delay,
+                Draw::GiveUp => return None,
+            },
+        };
+        Some(named.map_or(own, |named| delay::at_least(named, own, entropy.rotate_left(32))))
+    }
+
+    /// Did it take effect, as far as these entries tell? An attempt that is
+    /// open counts as in doubt; a safe method never takes effect.
+    pub const fn effect(&self) -> Effect {
+        if matches!(self.method, MethodKind::Safe) {
+            return Effect::NotApplied;
+        }
+        match self.open {
+            Some(_) => self.standing.after(Reach::Ambiguous).effect(),
+            None => self.standing.effect(),
+        }
+    }
+
+    /// How many attempts were started, over all runs.
+    pub const fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// The largest moment of any entry. An operation's clock starts no earlier.
+    pub const fn latest(&self) -> Time {
+        self.latest
+    }
+
+    /// When the next attempt may be sent, where the last verdict left that open.
+    pub const fn next_at(&self) -> Option<Time> {
+        match &self.last {
+            Some(last) => last.next_at,
+            None => None,
+        }
+    }
+
+    /// Whether "it is gone" counts as done, for a DELETE.
+    pub const fn gone_is_done(&self) -> bool {
+        self.gone_is_done
+    }
+
+    /// Why the attempt that is started next is made.
+    pub(super) fn next_kind(&self) -> AttemptKind {
+        match &self.last {
+            _ if self.attempts == 0 => AttemptKind::First,
+            Some(last) if budget_of(last.verdict) == Budget::Polls => AttemptKind::Poll,
+            Some(_) | None => AttemptKind::Retry,
+        }
+    }
+
+    /// Without a key, a method that is not idempotent is sent again only if
+    /// nothing of it can have been received.
+    pub(super) fn must_not_be_repeated(&self) -> bool {
+        self.key == KeyOrigin::None && self.method == MethodKind::Other && self.standing != Standing::Clean
+    }
+}
+
+pub(super) const fn budget_of(verdict: Verdict) -> Budget {
+    match verdict.reach() {
+        Reach::Accepted { knows_key: true } => Budget::Polls,
+        Reach::Unsent
+        | Reach::Refused
+        | Reach::Ambiguous
+        | Reach::Accepted { knows_key: false }
+        | Reach::AppliedUnread
+        | Reach::Applied
+        | Reach::Rejected => Budget::Failures,
+    }
+}
+
+/// An entry that cannot have happened after those before it: the record is
+/// damaged, or was written by something else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IllegalEntry {
+    position: usize,
+    problem: &'static str,
+}
+
+const fn illegal(problem: &'static str) -> IllegalEntry {
+    IllegalEntry { position: 0, problem }
+}
+
+impl IllegalEntry {
+    /// Its position among the entries replayed, from 0; 0 for a single entry.
+    pub const fn position(&self) -> usize {
+        self.position
+    }
+}
+
+impl fmt::Display for IllegalEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "entry {} is illegal: {}", self.position, self.problem)
+    }
+}
+
+impl core::error::Error for IllegalEntry {}

@@ -1,0 +1,60 @@
+//! The decisions: what was learnt about an operation so far, and what to do next.
+//!
+//! No I/O, no clock, no async, no randomness: entries, limits, the time and a
+//! few random bits go in, one [`Action`] comes out. An operation's state is the
+//! fold of its entries and nothing else, so that taking it up again after a
+//! crash is the same path as going on.
+//!
+//! ```text
+//!             Created ──────────────┐
+//!                                   v
+//!              ┌──────────> next(policy, now) <──── Resumed ──── (after a stop or a crash)
+//!              │             │    │    │    │
+//!              │      Record │    │    │    │ Finish
+//!              │ ┌───────────┘    │    │    └──────> Applied | Ended(verdict) | Stopped(reason) | Contradicted
+//!              │ │           Send │    │ Sleep
+//!              │ v                v    └──────> wait, ask again
+//!              │ Started       one exchange
+//!              │ Stopped          │ verdict
+//!              │ Interrupted      v
+//!              └────────────── Ended { verdict settled, next_at drawn }
+//! ```
+//!
+//! # The fold
+//!
+//! | event | clean | doubt | applied | bound |
+//! |---|---|---|---|---|
+//! | `Unsent`, `Refused` | clean | doubt | applied | bound |
+//! | `Ambiguous`, `Accepted`, `Interrupted`, a `Started` not yet ended | doubt | doubt | applied | bound |
+//! | `AppliedUnread`, `Applied` | applied | applied | applied | contradicted |
+//! | `Rejected` | bound | bound | contradicted | bound |
+//!
+//! Clean and bound read [`Effect::NotApplied`], applied reads
+//! [`Effect::Applied`], doubt and contradicted read [`Effect::Unknown`].
+//! Contradicted stays so. A key that the caller brings starts in doubt: it may
+//! have been sent before. GET, HEAD and OPTIONS read `NotApplied` always.
+//!
+//! # Budgets
+//!
+//! The verdict picks the budget: an answer which shows that the server knows
+//! the key spends polls, bounded by time; everything else spends attempts,
+//! counted. Neither is refilled during a run. Both count from the latest
+//! `Resumed`; the key's lifetime never starts anew.
+
+mod delay;
+mod effect;
+mod entry;
+mod history;
+mod next;
+mod policy;
+mod time;
+mod verdict;
+
+pub use delay::{Budget, Draw};
+pub use effect::Effect;
+pub use entry::{AttemptKind, Entry, KeyOrigin, MethodKind, Owner, StopReason};
+pub use history::{History, IllegalEntry};
+pub use next::{Action, Outcome};
+pub use policy::{Policy, key_margin};
+pub use time::Time;
+pub use verdict::{Advice, Reach, Verdict, Why};

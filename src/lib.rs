@@ -1,0 +1,4 @@
+//! scratch
+extern crate alloc;
+pub mod engine;
+pub mod profile;

@@ -1,0 +1,230 @@
+use std::fmt;
+
+use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
+use http::{Method, StatusCode, Version};
+
+use crate::engine::{MethodKind, Time};
+
+/// What a request asked for: all that the reading of its answer depends on.
+#[derive(Clone, Copy)]
+pub struct Asked<'a> {
+    pub(super) method: &'a Method,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) key: Option<&'a str>,
+    pub(super) gone_is_done: bool,
+}
+
+impl<'a> Asked<'a> {
+    /// A request of this method with these headers, sent without a key.
+    pub const fn new(method: &'a Method, headers: &'a HeaderMap) -> Self {
+        Self { method, headers, key: None, gone_is_done: false }
+    }
+
+    /// The idempotency key it carried.
+    #[must_use]
+    pub const fn with_key(mut self, key: Option<&'a str>) -> Self {
+        self.key = key;
+        self
+    }
+
+    /// For a DELETE: 404 and 410 count as done.
+    #[must_use]
+    pub const fn gone_is_done(mut self, yes: bool) -> Self {
+        self.gone_is_done = yes;
+        self
+    }
+
+    /// What its method promises.
+    pub(super) fn kind(&self) -> MethodKind {
+        method_kind(self.method)
+    }
+
+    /// JSON counts as asked for unless the caller's own `Accept` names other
+    /// types and no JSON.
+    pub(super) fn wants_json(&self) -> bool {
+        let mut named = false;
+        for value in self.headers.get_all(ACCEPT) {
+            for range in value.to_str().unwrap_or_default().split(',') {
+                let range = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+                if range == "*/*" || range == "application/*" || range.ends_with("/json") || range.ends_with("+json") {
+                    return true;
+                }
+                named |= !range.is_empty();
+            }
+        }
+        !named
+    }
+}
+
+impl fmt::Debug for Asked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asked")
+            .field("method", self.method)
+            .field("has_key", &self.key.is_some())
+            .field("gone_is_done", &self.gone_is_done)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a method promises about being sent twice (RFC 9110, 9.2).
+pub(crate) fn method_kind(method: &Method) -> MethodKind {
+    match *method {
+        Method::GET | Method::HEAD | Method::OPTIONS => MethodKind::Safe,
+        Method::PUT | Method::DELETE => MethodKind::Idempotent,
+        _ => MethodKind::Other,
+    }
+}
+
+/// What one attempt gave.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Exchange<'a> {
+    /// Proof that nothing was sent.
+    Unsent {
+        /// Trying again cannot help, as with a certificate that will never be accepted.
+        hopeless: bool,
+    },
+    /// It may have been sent, and no complete head of an answer came.
+    NoHead,
+    /// A complete head came, and as much of its body as `extent` says.
+    Answered(Answer<'a>),
+}
+
+/// How much of a body came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums)] // complete by definition
+pub enum Extent {
+    /// All of it, as far as the connection tells.
+    Whole,
+    /// It ended early, or stalled until the attempt's time was up.
+    Cut,
+    /// It is longer than the client's limit.
+    TooLarge,
+}
+
+/// One answer: a complete head, and what came of its body.
+#[derive(Clone, Copy)]
+pub struct Answer<'a> {
+    pub(super) status: StatusCode,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a [u8],
+    pub(super) extent: Extent,
+    pub(super) length_proved: bool,
+    pub(super) received: Time,
+}
+
+impl<'a> Answer<'a> {
+    /// An answer whose body came whole, over HTTP/1.1, at the epoch.
+    pub fn new(status: StatusCode, headers: &'a HeaderMap, body: &'a [u8]) -> Self {
+        let length_proved = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
+        Self { status, headers, body, extent: Extent::Whole, length_proved, received: Time::default() }
+    }
+
+    /// How much of the body came.
+    #[must_use]
+    pub const fn with_extent(mut self, extent: Extent) -> Self {
+        self.extent = extent;
+        self
+    }
+
+    /// The protocol it came by: HTTP/2 proves the length of a body only where
+    /// a `Content-Length` announced it.
+    #[must_use]
+    pub fn with_version(mut self, version: Version) -> Self {
+        if version > Version::HTTP_11 {
+            self.length_proved = self.headers.contains_key(CONTENT_LENGTH);
+        }
+        self
+    }
+
+    /// When its head came, by our clock.
+    #[must_use]
+    pub const fn received(mut self, at: Time) -> Self {
+        self.received = at;
+        self
+    }
+
+    /// Its status.
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// Its headers.
+    pub const fn headers(&self) -> &'a HeaderMap {
+        self.headers
+    }
+
+    /// What came of its body, decoded.
+    pub const fn body(&self) -> &'a [u8] {
+        self.body
+    }
+
+    fn content_type(&self) -> &'a str {
+        let value = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        value.split(';').next().unwrap_or_default().trim()
+    }
+
+    pub(super) fn is_html(&self) -> bool {
+        let kind = self.content_type();
+        kind.eq_ignore_ascii_case("text/html")
+            || kind.eq_ignore_ascii_case("application/xhtml+xml")
+            || super::json::begins_like_html(self.body)
+    }
+
+    /// Whether a body that came whole is the JSON that its content type says.
+    /// Where the framing proved the length both ends are enough.
+    pub(super) fn is_what_it_says(&self) -> bool {
+        if self.body.is_empty() || !is_json_type(self.content_type()) || self.headers.contains_key(CONTENT_ENCODING) {
+            return true;
+        }
+        if self.length_proved {
+            super::json::begins_and_ends_like_json(self.body)
+        } else {
+            super::json::is_json(self.body)
+        }
+    }
+}
+
+fn is_json_type(kind: &str) -> bool {
+    let ends_with = |suffix: &str| {
+        kind.len() >= suffix.len()
+            && kind.as_bytes()[kind.len() - suffix.len()..].eq_ignore_ascii_case(suffix.as_bytes())
+    };
+    kind.eq_ignore_ascii_case("application/json") || kind.eq_ignore_ascii_case("text/json") || ends_with("+json")
+}
+
+impl fmt::Debug for Answer<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Answer")
+            .field("status", &self.status)
+            .field("body_len", &self.body.len())
+            .field("extent", &self.extent)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a `judge` makes of a complete 2xx.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums)] // complete by definition
+pub enum Judgement {
+    /// It is carried out, and this is the final answer.
+    Final,
+    /// It was taken, and is not finished.
+    Pending,
+    /// It was turned away, 2xx or not.
+    Refused,
+    /// The answer does not tell.
+    Unclear,
+}
+
+/// Whether an answer is the replay of an earlier one under the same key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums)] // complete by definition
+pub enum Replay {
+    /// It carries the replay mark.
+    Yes,
+    /// It carries none, on an API that promises to mark every replay.
+    No,
+    /// It carries none, which on this API says nothing.
+    Unmarked,
+}

@@ -1,0 +1,275 @@
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use http::header::{HeaderName, HeaderValue};
+
+use super::key_format::KeyFormat;
+use super::matcher::{Matcher, compile_path};
+use super::{Answer, Data, Judgement, Profile};
+
+/// What an answer of the idempotency layer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Meaning {
+    /// The key's first request still runs: ask again.
+    InProgress,
+    /// The key came with another request. On this API the code may also have
+    /// another meaning, so it settles nothing.
+    KeyReused,
+    /// The key came with another request, and the code means nothing else. For
+    /// the first attempt of a key drawn here it is a refusal.
+    KeyReusedForCertain,
+    /// It was carried out before; the answer is not this one.
+    AlreadyProcessed,
+    /// A failure stored under the key, which it can never leave.
+    StoredFailure,
+    /// The server has forgotten the key.
+    KeyExpired,
+    /// The server says that this must not be sent again.
+    NotToBeRetried,
+}
+
+/// Whether an API stores error answers under the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(clippy::exhaustive_enums)] // complete by definition
+pub enum ErrorsStored {
+    /// Never: an error releases the key.
+    Never,
+    /// It does, some or all of them.
+    Always,
+    /// Its pages do not say.
+    Unsaid,
+}
+
+/// Makes a [`Profile`].
+#[derive(Clone)]
+#[must_use = "a profile is made by `build`"]
+pub struct ProfileBuilder {
+    id: String,
+    key_header: Cow<'static, str>,
+    key_format: KeyFormat,
+    keyed: Vec<Method>,
+    key_lifetime: Duration,
+    marks: Vec<(Cow<'static, str>, Cow<'static, str>)>,
+    mark_promised: bool,
+    code_paths: Vec<Cow<'static, str>>,
+    rules: Vec<(Matcher, Meaning)>,
+    settles: Vec<Matcher>,
+    should_retry: Option<Cow<'static, str>>,
+    errors_stored: ErrorsStored,
+    limits_before_work: bool,
+    promises_keys: bool,
+    judge: Option<super::Judge>,
+}
+
+/// Where most APIs put the code of an error.
+const CODE_PATHS: [&str; 9] = [
+    "code",
+    "error_code",
+    "errorCode",
+    "error.code",
+    "error.error_code",
+    "error.errorCode",
+    "error",
+    "errors[].code",
+    "[].code",
+];
+
+impl ProfileBuilder {
+    pub(super) fn new(id: String) -> Self {
+        Self {
+            id,
+            key_header: "idempotency-key".into(),
+            key_format: KeyFormat::any(),
+            keyed: vec![Method::POST, Method::PATCH],
+            key_lifetime: Duration::from_secs(86_400),
+            marks: Vec::new(),
+            mark_promised: false,
+            code_paths: CODE_PATHS.map(Cow::Borrowed).to_vec(),
+            rules: Vec::new(),
+            settles: Vec::new(),
+            should_retry: None,
+            errors_stored: ErrorsStored::Unsaid,
+            limits_before_work: false,
+            promises_keys: false,
+            judge: None,
+        }
+    }
+
+    /// The header that carries the key. Default: `Idempotency-Key`.
+    pub fn key_header(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.key_header = name.into();
+        self
+    }
+
+    /// Which keys it takes. Default: 1 to 300 visible characters.
+    pub fn key_format(mut self, format: KeyFormat) -> Self {
+        self.key_format = format;
+        self
+    }
+
+    /// The methods that get a key of their own accord. Default: POST and PATCH.
+    pub fn keyed_methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
+        self.keyed = methods.into_iter().collect();
+        self
+    }
+
+    /// How long the server honours a key, at least. Default: 24 hours.
+    pub fn key_lifetime(mut self, lifetime: Duration) -> Self {
+        self.key_lifetime = lifetime;
+        self
+    }
+
+    /// A header that marks a replayed answer, and its value, in any letter
+    /// case. May be given more than once.
+    pub fn replay_mark(mut self, header: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
+        self.marks.push((header.into(), value.into()));
+        self
+    }
+
+    /// Whether every replay is marked, so that an answer without the mark is
+    /// a first one. Default: no.
+    pub fn promises_mark(mut self, yes: bool) -> Self {
+        self.mark_promised = yes;
+        self
+    }
+
+    /// Where an error's code stands in a JSON body, instead of the usual
+    /// places (`code`, `error.code`, `errors[].code` and the like).
+    pub fn code_paths<P: Into<Cow<'static, str>>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
+        self.code_paths = paths.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// What an answer of the idempotency layer means. The first that matches wins.
+    pub fn rule(mut self, matcher: Matcher, meaning: Meaning) -> Self {
+        self.rules.push((matcher, meaning));
+        self
+    }
+
+    /// A refusal that comes from the idempotency layer itself and so holds for
+    /// every attempt under the key, an earlier one in doubt included. Only
+    /// with the provider's word for it.
+    pub fn settles(mut self, matcher: Matcher) -> Self {
+        self.settles.push(matcher);
+        self
+    }
+
+    /// The response header in which the server says `true` or `false` to
+    /// another try.
+    pub fn should_retry_header(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.should_retry = Some(name.into());
+        self
+    }
+
+    /// Whether error answers are stored under the key. Default: unsaid.
+    pub fn errors_stored(mut self, stored: ErrorsStored) -> Self {
+        self.errors_stored = stored;
+        self
+    }
+
+    /// Whether a 429 is promised to come before any work. Default: no.
+    pub fn limits_before_work(mut self, yes: bool) -> Self {
+        self.limits_before_work = yes;
+        self
+    }
+
+    /// Whether the API promises to honour the key on every route, so that an
+    /// unfinished success may be polled by sending it again. Default: no.
+    pub fn promises_keys(mut self, yes: bool) -> Self {
+        self.promises_keys = yes;
+        self
+    }
+
+    /// Reads a complete 2xx: is it final, pending, refused, or unclear?
+    pub fn judge(mut self, judge: impl Fn(&Answer<'_>) -> Judgement + Send + Sync + 'static) -> Self {
+        self.judge = Some(Arc::new(judge));
+        self
+    }
+
+    /// Checks all of it.
+    ///
+    /// # Errors
+    ///
+    /// [`ProfileError`], naming the first part that cannot be used.
+    pub fn build(self) -> Result<Profile, ProfileError> {
+        if self.id.is_empty() || !self.id.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(ProfileError("the profile's id must be visible ASCII characters".into()));
+        }
+        if self.key_lifetime.is_zero() {
+            return Err(ProfileError("the key lifetime must be longer than zero".into()));
+        }
+        let rules = self
+            .rules
+            .iter()
+            .map(|(matcher, meaning)| Ok((matcher.compile()?, *meaning)))
+            .collect::<Result<Vec<_>, ProfileError>>()?;
+        let data = Data {
+            id: self.id,
+            key_header: header(&self.key_header)?,
+            key_format: self.key_format,
+            keyed: self.keyed,
+            key_lifetime: self.key_lifetime,
+            marks: self
+                .marks
+                .iter()
+                .map(|(name, value)| {
+                    let value = HeaderValue::try_from(&**value).map_err(|_| ProfileError::header_value(name))?;
+                    Ok((header(name)?, value))
+                })
+                .collect::<Result<_, ProfileError>>()?,
+            mark_promised: self.mark_promised,
+            code_paths: self.code_paths.iter().map(|path| compile_path(path)).collect::<Result<_, _>>()?,
+            rules_on_success: rules.iter().any(|(matcher, _)| matcher.may_match_success()),
+            rules,
+            settles: self.settles.iter().map(Matcher::compile).collect::<Result<_, _>>()?,
+            should_retry: self.should_retry.as_deref().map(header).transpose()?,
+            errors_stored: self.errors_stored,
+            limits_before_work: self.limits_before_work,
+            promises_keys: self.promises_keys,
+            judge: self.judge,
+        };
+        Ok(Profile { data: Arc::new(data) })
+    }
+
+    /// For the presets, whose parts are constants and held by tests.
+    pub(super) fn preset(self) -> Profile {
+        self.build().expect("a preset's names, values and paths are well formed")
+    }
+}
+
+fn header(name: &str) -> Result<HeaderName, ProfileError> {
+    HeaderName::try_from(name).map_err(|_| ProfileError::header_name(name))
+}
+
+impl fmt::Debug for ProfileBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProfileBuilder").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// A part of a profile that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ProfileError(Cow<'static, str>);
+
+impl ProfileError {
+    pub(super) fn header_name(name: &str) -> Self {
+        Self(format!("{name:?} is no header name").into())
+    }
+
+    pub(super) fn header_value(name: &str) -> Self {
+        Self(format!("the value for the header {name} holds a character that a header cannot").into())
+    }
+
+    pub(super) fn path(path: &str) -> Self {
+        Self(format!("{path:?} is no place in a JSON body; write `error.code` or `errors[].code`").into())
+    }
+
+    pub(super) fn status(status: u16) -> Self {
+        Self(format!("{status} is no HTTP status; they go from 100 to 999").into())
+    }
+}

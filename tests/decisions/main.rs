@@ -1,0 +1,9 @@
+//! The decisions, without any I/O: the engine's traces and invariants, the
+//! rules by which answers are read, the presets.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod invariants;
+mod profiles;
+mod reading;
+mod trace;
