@@ -1,0 +1,249 @@
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use http::StatusCode;
+
+use crate::engine::{Advice, AttemptKind, Reach, Verdict};
+
+/// One attempt in an operation's log. An operation's attempts are what the
+/// server saw of it: nothing below sends anything again.
+#[derive(Clone)]
+pub struct Attempt {
+    pub(crate) number: u32,
+    pub(crate) kind: AttemptKind,
+    pub(crate) started_at: SystemTime,
+    pub(crate) duration: Duration,
+    pub(crate) status: Option<StatusCode>,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) verdict: Option<Verdict>,
+    pub(crate) wait: Duration,
+    pub(crate) wait_reason: Option<WaitReason>,
+    pub(crate) request_id: Option<Box<str>>,
+    pub(crate) date: Option<SystemTime>,
+}
+
+impl Attempt {
+    pub(crate) const fn started(number: u32, kind: AttemptKind, at: SystemTime) -> Self {
+        Self {
+            number,
+            kind,
+            started_at: at,
+            duration: Duration::ZERO,
+            status: None,
+            failure: None,
+            verdict: None,
+            wait: Duration::ZERO,
+            wait_reason: None,
+            request_id: None,
+            date: None,
+        }
+    }
+
+    /// Its number, from 1.
+    pub const fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Why it was made.
+    pub const fn kind(&self) -> AttemptKind {
+        self.kind
+    }
+
+    /// When it was sent, by our clock.
+    pub const fn started_at(&self) -> SystemTime {
+        self.started_at
+    }
+
+    /// How long it took, the body's reading included.
+    pub const fn duration(&self) -> Duration {
+        self.duration
+    }
+
+    /// The status of its answer, if a complete head came.
+    pub const fn status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
+    /// How it failed, if no complete answer came.
+    pub const fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// What it showed; `None` only for an attempt that has not ended.
+    pub const fn verdict(&self) -> Option<Verdict> {
+        self.verdict
+    }
+
+    /// The wait that followed it; zero where none did.
+    pub const fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// Why that wait was as long as it was.
+    pub const fn wait_reason(&self) -> Option<WaitReason> {
+        self.wait_reason
+    }
+
+    /// The id that the server gave the request (`Request-Id`,
+    /// `X-Request-Id` or `X-Correlation-Id`), to be named to its support.
+    pub fn request_id(&self) -> Option<&str> {
+        self.request_id.as_deref()
+    }
+
+    /// The answer's `Date`: the server's own clock.
+    pub const fn date(&self) -> Option<SystemTime> {
+        self.date
+    }
+
+    /// The log as a table, 80 columns wide, to be read in a terminal.
+    pub const fn table(attempts: &[Self]) -> Table<'_> {
+        Table(attempts)
+    }
+
+    fn answer(&self) -> String {
+        match (self.status, self.failure) {
+            (Some(status), Some(failure)) => format!("{} {failure}", status.as_u16()),
+            (Some(status), None) => status.as_u16().to_string(),
+            (None, Some(failure)) => failure.as_str().to_owned(),
+            (None, None) => "-".to_owned(),
+        }
+    }
+}
+
+/// What `Debug` prints holds no header and nothing of a body: the server's
+/// request id is all that comes from outside.
+impl fmt::Debug for Attempt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attempt")
+            .field("number", &self.number)
+            .field("kind", &self.kind)
+            .field("duration", &self.duration)
+            .field("status", &self.status)
+            .field("failure", &self.failure)
+            .field("verdict", &self.verdict)
+            .field("wait", &self.wait)
+            .field("wait_reason", &self.wait_reason)
+            .field("request_id", &self.request_id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where an attempt without a complete answer failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Failure {
+    /// No connection: refused, no such host, TLS, or the proxy said no.
+    Connect,
+    /// No connection in time.
+    ConnectTimeout,
+    /// The server's certificate will never be accepted.
+    Certificate,
+    /// Sent, perhaps, and no answer in time.
+    Timeout,
+    /// Sent, perhaps, and the connection ended, or what came was not HTTP.
+    Broken,
+    /// A head, and a body that ended before its end.
+    CutBody,
+    /// A head, and a body that did not end in time.
+    StalledBody,
+    /// A head, and a body longer than the client's limit.
+    TooLarge,
+}
+
+impl Failure {
+    /// A word or two for a log line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Connect => "no connection",
+            Self::ConnectTimeout => "connect timeout",
+            Self::Certificate => "bad certificate",
+            Self::Timeout => "timeout",
+            Self::Broken => "closed",
+            Self::CutBody => "cut",
+            Self::StalledBody => "stalled",
+            Self::TooLarge => "too long",
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Why a wait was as long as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum WaitReason {
+    /// Our own delay after a failure.
+    Backoff,
+    /// Our own interval between polls.
+    Poll,
+    /// The server named a shortest wait.
+    RetryAfter,
+}
+
+impl WaitReason {
+    pub(crate) const fn of(verdict: Verdict) -> Self {
+        match (verdict.advice(), verdict.reach()) {
+            (Advice::RetryAfter(_), _) => Self::RetryAfter,
+            (_, Reach::Accepted { knows_key: true }) => Self::Poll,
+            _ => Self::Backoff,
+        }
+    }
+
+    /// A word for a log line.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Backoff => "backoff",
+            Self::Poll => "poll",
+            Self::RetryAfter => "retry-after",
+        }
+    }
+}
+
+/// An attempt log as a table; see [`Attempt::table`].
+#[derive(Clone, Copy, Debug)]
+pub struct Table<'a>(&'a [Attempt]);
+
+impl fmt::Display for Table<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, " #  kind       at      took  answer           reading                     then")?;
+        let Some(first) = self.0.first() else {
+            return writeln!(f, "    nothing was sent");
+        };
+        for attempt in self.0 {
+            let at = attempt.started_at.duration_since(first.started_at).unwrap_or_default();
+            let reading = attempt.verdict.map_or_else(|| "not ended".to_owned(), |verdict| verdict.to_string());
+            let then = match attempt.wait_reason {
+                Some(reason) => format!("{} {}", seconds(attempt.wait), short(reason)),
+                None => String::new(),
+            };
+            let line = format!(
+                "{:>2}  {:<5} {:>7} {:>9}  {:<15.15}  {:<26.26}  {}",
+                attempt.number,
+                attempt.kind.as_str(),
+                seconds(at),
+                seconds(attempt.duration),
+                attempt.answer(),
+                reading,
+                then
+            );
+            writeln!(f, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+const fn short(reason: WaitReason) -> &'static str {
+    match reason {
+        WaitReason::Backoff | WaitReason::Poll => "",
+        WaitReason::RetryAfter => "asked",
+    }
+}
+
+fn seconds(span: Duration) -> String {
+    let seconds = span.as_secs_f64();
+    if seconds < 100.0 { format!("{seconds:.3}s") } else { format!("{seconds:.0}s") }
+}

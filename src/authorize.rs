@@ -1,0 +1,181 @@
+use std::error::Error as StdError;
+use std::fmt;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use http::header::{
+    ACCEPT, HOST, HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE, TRANSFER_ENCODING,
+};
+use http::{Method, StatusCode};
+use url::Url;
+
+use crate::submission::Submission;
+
+/// Brings the credentials of each attempt: a fresh token, an HMAC signature, a
+/// timestamp.
+///
+/// It runs before every attempt, inside that attempt's timeout, and may set
+/// headers and nothing else, so that the bytes of the request stay the same. If
+/// it fails, nothing is sent. After a 401 it is asked once more, with
+/// [`Parts::previous_status`] telling so.
+///
+/// A closure without `await` is one too: `.authorize(|parts: &mut Parts<'_>| ..)`.
+///
+/// ```
+/// use oncekey::{Authorize, Parts};
+///
+/// struct Token;
+///
+/// impl Authorize for Token {
+///     async fn authorize(&self, parts: &mut Parts<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+///         let token = if parts.previous_status().is_some_and(|status| status == 401) { "new" } else { "old" };
+///         parts.set_header("authorization", format!("Bearer {token}"))?;
+///         Ok(())
+///     }
+/// }
+/// ```
+pub trait Authorize: Send + Sync {
+    /// Sets the headers of one attempt.
+    ///
+    /// # Errors
+    ///
+    /// Any: the run ends with [`ErrorKind::Authorize`](crate::ErrorKind::Authorize) and this as its source.
+    fn authorize(
+        &self,
+        parts: &mut Parts<'_>,
+    ) -> impl Future<Output = Result<(), Box<dyn StdError + Send + Sync>>> + Send;
+}
+
+impl<F> Authorize for F
+where
+    F: Fn(&mut Parts<'_>) -> Result<(), Box<dyn StdError + Send + Sync>> + Send + Sync,
+{
+    async fn authorize(&self, parts: &mut Parts<'_>) -> Result<(), Box<dyn StdError + Send + Sync>> {
+        self(parts)
+    }
+}
+
+type Authorized<'a> = Pin<Box<dyn Future<Output = Result<(), Box<dyn StdError + Send + Sync>>> + Send + 'a>>;
+
+/// [`Authorize`] behind a pointer.
+pub(crate) trait AnyAuthorize: Send + Sync {
+    fn authorize<'a>(&'a self, parts: &'a mut Parts<'_>) -> Authorized<'a>;
+}
+
+impl<A: Authorize> AnyAuthorize for A {
+    fn authorize<'a>(&'a self, parts: &'a mut Parts<'_>) -> Authorized<'a> {
+        Box::pin(Authorize::authorize(self, parts))
+    }
+}
+
+/// One attempt as the [`Authorize`] hook sees it.
+pub struct Parts<'a> {
+    submission: &'a Submission,
+    key_header: &'a HeaderName,
+    attempt: u32,
+    previous_status: Option<StatusCode>,
+    set: Vec<(HeaderName, HeaderValue)>,
+}
+
+impl<'a> Parts<'a> {
+    pub(crate) const fn new(
+        submission: &'a Submission,
+        key_header: &'a HeaderName,
+        attempt: u32,
+        previous_status: Option<StatusCode>,
+    ) -> Self {
+        Self { submission, key_header, attempt, previous_status, set: Vec::new() }
+    }
+
+    pub(crate) fn into_headers(self) -> Vec<(HeaderName, HeaderValue)> {
+        self.set
+    }
+
+    /// The method.
+    pub const fn method(&self) -> &Method {
+        &self.submission.method
+    }
+
+    /// The URL, whole.
+    pub const fn url(&self) -> &Url {
+        &self.submission.url
+    }
+
+    /// The headers that every attempt sends, the key's included.
+    pub const fn headers(&self) -> &HeaderMap {
+        &self.submission.headers
+    }
+
+    /// The body's bytes; empty where there is none.
+    pub fn body(&self) -> &[u8] {
+        self.submission.body.as_ref().map_or(&[], Bytes::as_ref)
+    }
+
+    /// The attempt's number, from 1.
+    pub const fn attempt(&self) -> u32 {
+        self.attempt
+    }
+
+    /// The status that the attempt before this one was answered with, if it was.
+    pub const fn previous_status(&self) -> Option<StatusCode> {
+        self.previous_status
+    }
+
+    /// Sets a header of this attempt, over the request's own of that name. The
+    /// value counts as sensitive.
+    ///
+    /// # Errors
+    ///
+    /// [`HeaderRefused`] for what is no header, and for those that say what is
+    /// sent or how the answer is read: the key's, `Content-*`, `Host`,
+    /// `Transfer-Encoding`, `Accept`, `Range`, `If-None-Match`,
+    /// `If-Modified-Since`.
+    pub fn set_header<N, V>(&mut self, name: N, value: V) -> Result<(), HeaderRefused>
+    where
+        N: TryInto<HeaderName>,
+        V: TryInto<HeaderValue>,
+    {
+        let name = name.try_into().map_err(|_| HeaderRefused { name: None, problem: "is no header name" })?;
+        let fixed = [ACCEPT, HOST, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE, TRANSFER_ENCODING];
+        let problem = if name == *self.key_header {
+            "carries the key, which is the same for every attempt"
+        } else if fixed.contains(&name) || name.as_str().starts_with("content-") {
+            "says what is sent or how the answer is read; set it on the request"
+        } else if let Ok(mut value) = value.try_into() {
+            value.set_sensitive(true);
+            self.set.push((name, value));
+            return Ok(());
+        } else {
+            "got a value that holds a character which a header cannot"
+        };
+        Err(HeaderRefused { name: Some(name), problem })
+    }
+}
+
+impl fmt::Debug for Parts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts")
+            .field("submission", self.submission)
+            .field("attempt", &self.attempt)
+            .field("previous_status", &self.previous_status)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A header that the [`Authorize`] hook may not set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeaderRefused {
+    name: Option<HeaderName>,
+    problem: &'static str,
+}
+
+impl fmt::Display for HeaderRefused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "the header {name} {}", self.problem),
+            None => write!(f, "what was to be set {}", self.problem),
+        }
+    }
+}
+
+impl StdError for HeaderRefused {}

@@ -1,0 +1,364 @@
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Method;
+use reqwest::IntoUrl;
+
+use crate::authorize::{AnyAuthorize, Authorize};
+use crate::engine::Policy;
+use crate::error::BuildError;
+use crate::policy::{Poll, Retry, Schedule, limits};
+use crate::profile::{Answer, Judgement, Profile};
+use crate::request::RequestBuilder;
+use crate::runtime::Dice;
+
+/// Sends operations, each under one key, to a final answer. Cheap to clone.
+///
+/// It holds a `reqwest::Client` of its own: redirects, reqwest's retries and
+/// its timeouts would each break a promise made here, and cannot be read back
+/// from a ready-made one.
+#[derive(Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) http: reqwest::Client,
+    pub(crate) profile: Profile,
+    pub(crate) policy: Policy,
+    pub(crate) attempt_timeout: Duration,
+    pub(crate) authorize: Option<Box<dyn AnyAuthorize>>,
+    pub(crate) dice: Dice,
+    pub(crate) max_response_bytes: usize,
+    #[cfg(feature = "backoff")]
+    backoff: Option<MakeBackoff>,
+}
+
+#[cfg(feature = "backoff")]
+type MakeBackoff = Box<dyn Fn() -> Box<dyn backoff::backoff::Backoff + Send> + Send + Sync>;
+
+impl Inner {
+    pub(crate) fn schedule(&self) -> Schedule {
+        #[cfg(feature = "backoff")]
+        if let Some(make) = &self.backoff {
+            return Schedule::Callers(make());
+        }
+        Schedule::Own
+    }
+}
+
+impl Client {
+    /// A client with every default, for an API of the [generic](Profile::generic) kind.
+    ///
+    /// # Panics
+    ///
+    /// If the TLS backend cannot be initialised, as `reqwest::Client::new`
+    /// does. [`Client::builder`] gives an error instead.
+    pub fn new() -> Self {
+        Self::builder().build().expect("the defaults are valid and TLS can be initialised")
+    }
+
+    /// A client to be set up.
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::default()
+    }
+
+    /// A GET request: sent again after failures, without a key.
+    pub fn get(&self, url: impl IntoUrl) -> RequestBuilder {
+        self.request(Method::GET, url)
+    }
+
+    /// A POST request, under a key of its own.
+    pub fn post(&self, url: impl IntoUrl) -> RequestBuilder {
+        self.request(Method::POST, url)
+    }
+
+    /// A PUT request: sent again after failures, without a key.
+    pub fn put(&self, url: impl IntoUrl) -> RequestBuilder {
+        self.request(Method::PUT, url)
+    }
+
+    /// A PATCH request, under a key of its own where the profile says so.
+    pub fn patch(&self, url: impl IntoUrl) -> RequestBuilder {
+        self.request(Method::PATCH, url)
+    }
+
+    /// A DELETE request: sent again after failures, without a key.
+    pub fn delete(&self, url: impl IntoUrl) -> RequestBuilder {
+        self.request(Method::DELETE, url)
+    }
+
+    /// A HEAD request: sent again after failures, without a key.
+    pub fn head(&self, url: impl IntoUrl) -> RequestBuilder {
+        self.request(Method::HEAD, url)
+    }
+
+    /// A request of any method.
+    pub fn request(&self, method: Method, url: impl IntoUrl) -> RequestBuilder {
+        RequestBuilder::new(Arc::clone(&self.inner), method, url.into_url())
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("profile", &self.inner.profile)
+            .field("policy", &self.inner.policy)
+            .finish_non_exhaustive()
+    }
+}
+
+type Setup = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send>;
+
+/// Makes a [`Client`].
+///
+/// | setting | default |
+/// |---|---|
+/// | [`profile`](Self::profile) | [`Profile::generic`] |
+/// | [`retry`](Self::retry) | 5 attempts; delays from 0.5 s, doubled, up to 30 s, full jitter |
+/// | [`poll`](Self::poll) | from 1 s, times 1.5, up to 5 s, for 2 minutes |
+/// | [`attempt_timeout`](Self::attempt_timeout) | 60 s |
+/// | [`connect_timeout`](Self::connect_timeout) | 10 s, or half the attempt timeout if that is less |
+/// | [`deadline`](Self::deadline) | 5 minutes |
+/// | [`key_lifetime`](Self::key_lifetime) | the profile's |
+/// | [`max_response_bytes`](Self::max_response_bytes) | 8 MiB |
+#[derive(Default)]
+#[must_use = "a client is made by `build`"]
+pub struct ClientBuilder {
+    profile: Profile,
+    http: Vec<Setup>,
+    retry: Retry,
+    poll: Poll,
+    attempt_timeout: Option<Duration>,
+    connect_timeout: Option<Duration>,
+    deadline: Option<Duration>,
+    key_lifetime: Option<Duration>,
+    max_response_bytes: Option<usize>,
+    authorize: Option<Box<dyn AnyAuthorize>>,
+    dice: Dice,
+    #[cfg(feature = "backoff")]
+    backoff: Option<MakeBackoff>,
+}
+
+/// Longer than the 30 s after which servers reclaim a lock whose holder they
+/// think dead, so that a retry does not race the reclaim.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const DEADLINE: Duration = Duration::from_secs(300);
+const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
+
+impl ClientBuilder {
+    /// How the API does idempotency.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        self.profile = profile;
+        self
+    }
+
+    /// Sets up the HTTP client: proxies, certificates, a user agent. What the
+    /// promises rest on is set after it, and wins: no redirects, none of
+    /// reqwest's own retries, the connect timeout, HTTP/1.1 without the `http2`
+    /// feature, no compression without `gzip`.
+    ///
+    /// A timeout of reqwest's own, if set here, can only end an attempt early.
+    pub fn http<F>(mut self, setup: F) -> Self
+    where
+        F: FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + 'static,
+    {
+        self.http.push(Box::new(setup));
+        self
+    }
+
+    /// How failures are tried again.
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// How an operation that is still running is asked for again.
+    pub fn poll(mut self, poll: Poll) -> Self {
+        self.poll = poll;
+        self
+    }
+
+    /// How long one attempt may take, `authorize` hook and body included.
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.attempt_timeout = Some(timeout);
+        self
+    }
+
+    /// How long connecting may take; at most half the attempt timeout, so that
+    /// a hang while connecting stays a proof that nothing was sent.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = Some(timeout);
+        self
+    }
+
+    /// How long an operation may take in one run, waits included.
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// A shorter life for keys than the profile gives them, where the API
+    /// forgets them sooner.
+    pub fn key_lifetime(mut self, lifetime: Duration) -> Self {
+        self.key_lifetime = Some(lifetime);
+        self
+    }
+
+    /// The longest body, decoded, that is read.
+    pub fn max_response_bytes(mut self, bytes: usize) -> Self {
+        self.max_response_bytes = Some(bytes);
+        self
+    }
+
+    /// The hook that brings each attempt's credentials.
+    pub fn authorize(mut self, hook: impl Authorize + 'static) -> Self {
+        self.authorize = Some(Box::new(hook));
+        self
+    }
+
+    /// Reads a complete 2xx: is it final, pending, refused, or unclear? It
+    /// takes the place of the profile's own judge.
+    ///
+    /// ```
+    /// use oncekey::Client;
+    /// use oncekey::profile::{Answer, Judgement};
+    ///
+    /// let client = Client::builder()
+    ///     .judge(|answer: &Answer<'_>| match answer.status().as_u16() {
+    ///         202 => Judgement::Pending,
+    ///         _ => Judgement::Final,
+    ///     })
+    ///     .build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
+    pub fn judge(mut self, judge: impl Fn(&Answer<'_>) -> Judgement + Send + Sync + 'static) -> Self {
+        self.profile = self.profile.with_judge(Arc::new(judge));
+        self
+    }
+
+    /// Makes the delays repeatable, for tests. Keys stay random.
+    pub fn entropy_seed(mut self, seed: u64) -> Self {
+        self.dice = Dice::seeded(seed);
+        self
+    }
+
+    /// Another schedule for the delays after failures, made anew for each
+    /// operation; `None` from it ends the run. A `Retry-After` still lengthens
+    /// a delay, and polls keep their own intervals.
+    ///
+    /// The `backoff` crate is unmaintained (RUSTSEC-2025-0012), which is why
+    /// this is a feature and off by default; it is there for those who have
+    /// such a schedule already.
+    #[cfg(feature = "backoff")]
+    pub fn backoff<B>(mut self, make: impl Fn() -> B + Send + Sync + 'static) -> Self
+    where
+        B: backoff::backoff::Backoff + Send + 'static,
+    {
+        self.backoff = Some(Box::new(move || Box::new(make())));
+        self
+    }
+
+    /// Checks all of it.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError`], naming the first setting that cannot be used and why.
+    pub fn build(self) -> Result<Client, BuildError> {
+        let attempt_timeout = self.attempt_timeout.unwrap_or(ATTEMPT_TIMEOUT);
+        let connect_timeout = self.connect_timeout.unwrap_or_else(|| CONNECT_TIMEOUT.min(attempt_timeout / 2));
+        let deadline = self.deadline.unwrap_or(DEADLINE);
+        let key_lifetime = self.key_lifetime.unwrap_or_else(|| self.profile.key_lifetime());
+        let max_response_bytes = self.max_response_bytes.unwrap_or(MAX_RESPONSE_BYTES);
+        let policy = limits(&self.retry, &self.poll)
+            .attempt_timeout(attempt_timeout)
+            .deadline(deadline)
+            .key_lifetime(key_lifetime)
+            .authorizes(self.authorize.is_some());
+        let problem = first_problem(&[
+            (self.retry.max_attempts == 0, "max_attempts is 0, and the first attempt counts: give at least 1"),
+            (self.retry.base_delay > self.retry.max_delay, "base_delay is longer than max_delay"),
+            (self.poll.interval > self.poll.max_interval, "the poll interval is longer than its max_interval"),
+            (attempt_timeout.is_zero(), "attempt_timeout is zero, in which nothing can be sent"),
+            (connect_timeout.is_zero(), "connect_timeout is zero, in which nothing can be reached"),
+            (
+                connect_timeout > attempt_timeout / 2,
+                "connect_timeout is over half of attempt_timeout, so that a hang while connecting would no longer prove that nothing was sent",
+            ),
+            (deadline.is_zero(), "deadline is zero, in which nothing can be sent"),
+            (max_response_bytes == 0, "max_response_bytes is 0, with which no answer can be read"),
+            (
+                key_lifetime > self.profile.key_lifetime(),
+                "key_lifetime is longer than the profile's: a key sent after the server forgot it is a second order",
+            ),
+            (
+                !policy.fits_the_key(attempt_timeout),
+                "key_lifetime is shorter than attempt_timeout and the margin (a tenth of it): not even a first attempt would fit",
+            ),
+        ]);
+        if let Some(problem) = problem {
+            return Err(BuildError::new(problem));
+        }
+        let http = self.http.into_iter().fold(reqwest::Client::builder(), |builder, setup| setup(builder));
+        let http = settled(http, connect_timeout, attempt_timeout).build().map_err(BuildError::http)?;
+        Ok(Client {
+            inner: Arc::new(Inner {
+                http,
+                profile: self.profile,
+                policy,
+                attempt_timeout,
+                authorize: self.authorize,
+                dice: self.dice,
+                max_response_bytes,
+                #[cfg(feature = "backoff")]
+                backoff: self.backoff,
+            }),
+        })
+    }
+}
+
+/// The settings of reqwest that must not be otherwise.
+fn settled(http: reqwest::ClientBuilder, connect: Duration, attempt: Duration) -> reqwest::ClientBuilder {
+    // A redirect turns a POST into a GET, or takes key and body to another host.
+    let http = http.redirect(reqwest::redirect::Policy::none());
+    // What the server saw is what the log says.
+    let http = http.retry(reqwest::retry::never()).connect_timeout(connect);
+    // Another crate in the graph may have turned these on in reqwest.
+    let http = http.no_brotli().no_zstd().no_deflate();
+    #[cfg(not(feature = "gzip"))]
+    let http = http.no_gzip();
+    #[cfg(not(feature = "http2"))]
+    let http = {
+        let _ = attempt;
+        http.http1_only()
+    };
+    // A connection that died silently is found out within one attempt, not after all of them.
+    #[cfg(feature = "http2")]
+    let http = http
+        .http2_keep_alive_interval(attempt / 4)
+        .http2_keep_alive_timeout(attempt / 4)
+        .http2_keep_alive_while_idle(true);
+    http
+}
+
+fn first_problem(checks: &[(bool, &'static str)]) -> Option<&'static str> {
+    checks.iter().find(|(wrong, _)| *wrong).map(|(_, problem)| *problem)
+}
+
+impl fmt::Debug for ClientBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClientBuilder")
+            .field("profile", &self.profile)
+            .field("retry", &self.retry)
+            .field("poll", &self.poll)
+            .finish_non_exhaustive()
+    }
+}

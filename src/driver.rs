@@ -1,0 +1,56 @@
+//! The loop: ask the engine, do what it says, record it. It decides nothing.
+
+use std::time::Duration;
+
+use crate::engine::{Action, Budget, Draw, Entry, History, Outcome, Policy, StopReason, Time, Verdict};
+
+/// What the loop acts on: a network, a clock, dice, and a record.
+pub(crate) trait World {
+    fn now(&mut self) -> Time;
+
+    fn sleep(&mut self, wait: Duration) -> impl Future<Output = ()> + Send;
+
+    /// Makes the attempt's request ready, before it is recorded as started.
+    /// Time may pass meanwhile, so the engine is asked anew after it.
+    fn prepare(&mut self, attempt: u32, limit: Duration) -> impl Future<Output = Result<(), StopReason>> + Send;
+
+    /// Sends what was made ready. The only way to the network.
+    fn send(&mut self, timeout: Duration) -> impl Future<Output = Verdict> + Send;
+
+    fn draw(&mut self, budget: Option<Budget>) -> Draw;
+
+    /// Writes the entry down, before it counts.
+    fn record(&mut self, entry: &Entry);
+}
+
+/// Runs the operation to an end.
+pub(crate) async fn run<W: World>(world: &mut W, history: &mut History, policy: &Policy) -> Outcome {
+    let mut ready = false;
+    loop {
+        let entry = match history.next(policy, world.now()) {
+            Action::Record(Entry::Started { attempt, timeout, .. }) if !ready => {
+                match world.prepare(attempt, timeout).await {
+                    Ok(()) => {
+                        ready = true;
+                        continue;
+                    }
+                    Err(reason) => Entry::Stopped { reason, at: world.now() },
+                }
+            }
+            Action::Record(entry) => entry,
+            Action::Send { timeout, .. } => {
+                ready = false;
+                let verdict = world.send(timeout).await;
+                let draw = world.draw(history.budget(verdict, policy));
+                history.ended(verdict, policy, world.now(), draw)
+            }
+            Action::Sleep(wait) => {
+                world.sleep(wait).await;
+                continue;
+            }
+            Action::Finish(outcome) => return outcome,
+        };
+        world.record(&entry);
+        history.apply(&entry).expect("what the engine asks to record is legal");
+    }
+}

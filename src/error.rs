@@ -1,0 +1,324 @@
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::SystemTime;
+
+use crate::attempt::Attempt;
+use crate::engine::{Effect, Outcome, Reach, StopReason, Verdict, Why};
+use crate::response::Response;
+use crate::submission::{IdempotencyKey, OperationId};
+
+pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
+
+/// Why an operation has no final answer, and whether it took effect.
+///
+/// Ask [`Error::effect`] first: it is folded over all attempts. The kind and
+/// the last answer say why.
+///
+/// ```
+/// use oncekey::{Effect, Error};
+///
+/// fn what_now(error: &Error) -> &'static str {
+///     match error.effect() {
+///         Effect::NotApplied => "nothing happened: correct it, or try again",
+///         Effect::Applied => "it is done; its answer can be fetched under the same key",
+///         Effect::Unknown => "ask again under the same key, or look it up; never under a new key",
+///     }
+/// }
+/// ```
+#[must_use]
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    effect: Effect,
+    /// What was wrong with a request that never left, or how the run ended.
+    what: Cow<'static, str>,
+    operation: Option<OperationId>,
+    key: Option<IdempotencyKey>,
+    attempts: Vec<Attempt>,
+    response: Option<Response>,
+    resume_at: Option<SystemTime>,
+    source: Option<Cause>,
+}
+
+/// What is known of an operation when it ends in an error.
+pub(crate) struct Record {
+    pub(crate) effect: Effect,
+    pub(crate) operation: Option<OperationId>,
+    pub(crate) key: Option<IdempotencyKey>,
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) response: Option<Response>,
+    pub(crate) resume_at: Option<SystemTime>,
+    pub(crate) source: Option<Cause>,
+}
+
+/// Why a run ended without a final answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The request could not be made, and this run sent nothing after that.
+    ///
+    /// # Troubleshooting
+    ///
+    /// The error's text names what is wrong and what to do. Effect
+    /// `NotApplied`, unless an earlier use of a key that you brought left doubt.
+    Request,
+    /// The `authorize` hook failed, or took longer than an attempt may.
+    ///
+    /// # Troubleshooting
+    ///
+    /// [`source`](std::error::Error::source) is the hook's own error. The
+    /// attempt that it ran for was not sent.
+    Authorize,
+    /// Nothing could be sent, and trying again cannot help.
+    ///
+    /// # Troubleshooting
+    ///
+    /// Mostly a certificate that is not trusted: a missing authority, a wrong
+    /// host name, a certificate out of date. The source chain names it.
+    Connect,
+    /// The server took it and has not finished, and nothing shows that it
+    /// knows the key, so that asking again might order it twice.
+    ///
+    /// # Troubleshooting
+    ///
+    /// [`Error::response`] is that answer; follow the status link in it, or wait
+    /// for the webhook. Where a 202 is final for this API, say so with a
+    /// `judge`; where it honours keys on every route, with a profile that
+    /// promises keys.
+    Pending,
+    /// The last attempt was turned away. Whether an earlier one was carried
+    /// out, [`Error::effect`] says.
+    ///
+    /// # Troubleshooting
+    ///
+    /// [`Error::response`] holds the server's reason. With effect `Unknown` the
+    /// refusal may have come before the key was looked at (a 401, a gateway):
+    /// correct its cause and ask again under the same key.
+    Refused,
+    /// The idempotency layer itself turned it away: it was certainly not carried
+    /// out under this key, and never will be.
+    ///
+    /// # Troubleshooting
+    ///
+    /// [`Error::response`] holds the refusal, which is stored. Another try is
+    /// another operation, under another key.
+    Rejected,
+    /// An answer that settles nothing, and that sending again cannot change or
+    /// must not be tried: a redirect, a stored 500, a reused key, a conflict
+    /// that names no other cause, or any doubt without a key.
+    ///
+    /// # Troubleshooting
+    ///
+    /// Look the operation up at the provider, by the key or your own reference,
+    /// before anything else is sent.
+    Unsettled,
+    /// The answer is longer than the client reads.
+    ///
+    /// # Troubleshooting
+    ///
+    /// Raise `ClientBuilder::max_response_bytes` and ask again under the same key.
+    TooLarge,
+    /// The attempts, the polls or the time are used up, or the server asks for
+    /// a longer wait than the deadline leaves.
+    ///
+    /// # Troubleshooting
+    ///
+    /// Ask again under the same key, not before [`Error::resume_at`].
+    Exhausted,
+    /// The key is so old that the server may have forgotten it, and a forgotten
+    /// key is a second order.
+    ///
+    /// # Troubleshooting
+    ///
+    /// Look the operation up at the provider. Nothing is sent under this key
+    /// any more.
+    KeyExpired,
+    /// The server's answers cannot all be true: it carried it out, and refuses
+    /// to have.
+    ///
+    /// # Troubleshooting
+    ///
+    /// Look the operation up at the provider, and show it the log of attempts.
+    Contradicted,
+}
+
+impl Error {
+    /// A request that was never sent, with what is wrong with it.
+    pub(crate) fn request(what: impl Into<Cow<'static, str>>, effect: Effect, source: Option<Cause>) -> Self {
+        let record = Record {
+            effect,
+            operation: None,
+            key: None,
+            attempts: Vec::new(),
+            response: None,
+            resume_at: None,
+            source,
+        };
+        Self::new(ErrorKind::Request, what.into(), record)
+    }
+
+    /// A run that ended without a final answer.
+    pub(crate) fn ended(outcome: Outcome, what: Option<Cow<'static, str>>, record: Record) -> Self {
+        let kind = kind_of(outcome);
+        let what = what.unwrap_or_else(|| describe(outcome, kind).into());
+        Self::new(kind, what, record)
+    }
+
+    fn new(kind: ErrorKind, what: Cow<'static, str>, record: Record) -> Self {
+        let Record { effect, operation, key, attempts, response, resume_at, source } = record;
+        Self(Box::new(Inner { kind, effect, what, operation, key, attempts, response, resume_at, source }))
+    }
+
+    /// Whether the operation took effect, over all of its attempts.
+    pub fn effect(&self) -> Effect {
+        self.0.effect
+    }
+
+    /// Why there is no final answer.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The operation's id: without one of your own, its key.
+    pub fn operation(&self) -> Option<&OperationId> {
+        self.0.operation.as_ref()
+    }
+
+    /// The key it was sent under, with the time of its first use: to ask again
+    /// later, keep it.
+    pub fn key(&self) -> Option<&IdempotencyKey> {
+        self.0.key.as_ref()
+    }
+
+    /// The attempts of this run, in their order.
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.0.attempts
+    }
+
+    /// The last answer of this run whose head was complete, even if a later
+    /// attempt had none; its body is as much as came.
+    pub fn response(&self) -> Option<&Response> {
+        self.0.response.as_ref()
+    }
+
+    /// The earliest time for another try, where the server or the schedule
+    /// named one that this run did not reach.
+    pub fn resume_at(&self) -> Option<SystemTime> {
+        self.0.resume_at
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.what)?;
+        if let Some(response) = &self.0.response {
+            write!(f, " (last answer: {})", response.status().as_u16())?;
+        }
+        f.write_str(match self.0.effect {
+            Effect::NotApplied => "; it was not carried out",
+            Effect::Applied => "; it was carried out, its answer is missing",
+            Effect::Unknown => "; whether it was carried out is unknown",
+        })
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &*self.0;
+        f.debug_struct("Error")
+            .field("kind", &inner.kind)
+            .field("effect", &inner.effect)
+            .field("what", &inner.what)
+            .field("operation", &inner.operation)
+            .field("key", &inner.key)
+            .field("attempts", &inner.attempts)
+            .field("response", &inner.response)
+            .field("resume_at", &inner.resume_at)
+            .field("source", &inner.source)
+            .finish()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source.as_ref().map(|source| &**source as _)
+    }
+}
+
+fn kind_of(outcome: Outcome) -> ErrorKind {
+    match outcome {
+        Outcome::Ended(verdict) => kind_of_verdict(verdict),
+        Outcome::Stopped(reason) => match reason {
+            StopReason::Request => ErrorKind::Request,
+            StopReason::Authorize => ErrorKind::Authorize,
+            StopReason::Attempts | StopReason::Polls | StopReason::Deadline | StopReason::Schedule => {
+                ErrorKind::Exhausted
+            }
+            StopReason::KeyExpired => ErrorKind::KeyExpired,
+            StopReason::Keyless => ErrorKind::Unsettled,
+        },
+        // A success that is none of ours to report: its answers contradict each other.
+        Outcome::Contradicted | Outcome::Applied => ErrorKind::Contradicted,
+    }
+}
+
+fn kind_of_verdict(verdict: Verdict) -> ErrorKind {
+    match (verdict.why(), verdict.reach()) {
+        (Why::TooLarge, _) => ErrorKind::TooLarge,
+        (_, Reach::Unsent) => ErrorKind::Connect,
+        (_, Reach::Refused) => ErrorKind::Refused,
+        (_, Reach::Rejected) => ErrorKind::Rejected,
+        (Why::Pending, Reach::Accepted { .. }) => ErrorKind::Pending,
+        (_, Reach::Ambiguous | Reach::Accepted { .. } | Reach::AppliedUnread | Reach::Applied) => ErrorKind::Unsettled,
+    }
+}
+
+fn describe(outcome: Outcome, kind: ErrorKind) -> &'static str {
+    match outcome {
+        Outcome::Stopped(reason) => match reason {
+            StopReason::Request => "the request could not be made",
+            StopReason::Authorize => "the `authorize` hook failed",
+            StopReason::Attempts => "all attempts failed",
+            StopReason::Polls => "it was still in progress when the time for polling was up",
+            StopReason::Deadline => "the next attempt does not fit what is left of the deadline",
+            StopReason::KeyExpired => "the idempotency key is too old to be sent again",
+            StopReason::Keyless => "it has no key, may have been received, and so was not sent again",
+            StopReason::Schedule => "the backoff schedule gave up",
+        },
+        Outcome::Ended(verdict) => match (kind, verdict.why()) {
+            (ErrorKind::Connect, _) => "no connection can be made, and trying again cannot help",
+            (ErrorKind::Rejected, _) => "the idempotency layer rejected it for good",
+            (ErrorKind::Pending, _) => "it is pending, and nothing shows that the server knows its key",
+            (ErrorKind::TooLarge, _) => "the answer is longer than the client's limit",
+            (_, Why::Redirect) => "an unexpected redirect was not followed",
+            (_, Why::KeyReused) => "the server says that the key came with another request",
+            (_, Why::AlreadyProcessed) => "the server says that it was carried out before",
+            (_, Why::StoredError) => "the server repeats an error that it stored under the key",
+            (_, Why::WrongType) => "a page came where data was asked for",
+            (_, Why::Conflict) if kind == ErrorKind::Unsettled => "a conflict that may be with our own earlier attempt",
+            (ErrorKind::Refused, _) => "the server refused it",
+            _ => "the answer settles nothing",
+        },
+        Outcome::Contradicted | Outcome::Applied => "the server's answers contradict each other",
+    }
+}
+
+/// A client that cannot be built as asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
+pub struct BuildError {
+    what: Cow<'static, str>,
+    source: Option<Cause>,
+}
+
+impl BuildError {
+    pub(crate) fn new(what: impl Into<Cow<'static, str>>) -> Self {
+        Self { what: what.into(), source: None }
+    }
+
+    pub(crate) fn http(source: reqwest::Error) -> Self {
+        Self { what: "the HTTP client could not be built".into(), source: Some(Box::new(source.without_url())) }
+    }
+}

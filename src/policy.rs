@@ -1,0 +1,130 @@
+use std::time::Duration;
+
+use crate::engine::{Budget, Draw, Policy};
+use crate::runtime::Dice;
+
+/// How often, and how far apart, an operation is tried again after failures.
+///
+/// Default: 5 attempts, the first included; delays drawn evenly from 0 to
+/// 0.5 s, doubled after each failure, up to 30 s ("full jitter").
+///
+/// ```
+/// use std::time::Duration;
+/// use oncekey::Retry;
+///
+/// let retry = Retry::default().max_attempts(8).base_delay(Duration::from_millis(200)).max_delay(Duration::from_secs(10));
+/// # let _ = retry;
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Retry {
+    pub(crate) max_attempts: u32,
+    pub(crate) base_delay: Duration,
+    pub(crate) max_delay: Duration,
+}
+
+impl Retry {
+    /// How many attempts may fail, the first included; at least 1. Polls do not count.
+    pub const fn max_attempts(mut self, attempts: u32) -> Self {
+        self.max_attempts = attempts;
+        self
+    }
+
+    /// The longest delay after the first failure; doubled after each further
+    /// one. Zero means no delay.
+    pub const fn base_delay(mut self, delay: Duration) -> Self {
+        self.base_delay = delay;
+        self
+    }
+
+    /// The longest delay of all; not below the base delay.
+    pub const fn max_delay(mut self, delay: Duration) -> Self {
+        self.max_delay = delay;
+        self
+    }
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { max_attempts: 5, base_delay: Duration::from_millis(500), max_delay: Duration::from_secs(30) }
+    }
+}
+
+/// How an operation that the server says is still running is asked for again.
+///
+/// Default: after 1 s, then half as long again each time, up to 5 s apart, for
+/// at most 2 minutes from the first such answer. A `Retry-After` lengthens a
+/// wait, never shortens it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Poll {
+    pub(crate) interval: Duration,
+    pub(crate) max_interval: Duration,
+    pub(crate) limit: Duration,
+}
+
+impl Poll {
+    /// The wait before the first poll, a tenth more or less.
+    pub const fn interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// The longest wait between polls; not below the first one.
+    pub const fn max_interval(mut self, interval: Duration) -> Self {
+        self.max_interval = interval;
+        self
+    }
+
+    /// For how long to poll, from the first answer that calls for it. Zero
+    /// means not at all.
+    pub const fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+}
+
+impl Default for Poll {
+    fn default() -> Self {
+        Self { interval: Duration::from_secs(1), max_interval: Duration::from_secs(5), limit: Duration::from_secs(120) }
+    }
+}
+
+/// The engine's limits from the caller's.
+pub(crate) const fn limits(retry: &Retry, poll: &Poll) -> Policy {
+    Policy::new().max_attempts(retry.max_attempts).delays(retry.base_delay, retry.max_delay).polls(
+        poll.interval,
+        poll.max_interval,
+        poll.limit,
+    )
+}
+
+/// What one operation's delays are drawn from.
+pub(crate) enum Schedule {
+    Own,
+    #[cfg(feature = "backoff")]
+    Callers(Box<dyn backoff::backoff::Backoff + Send>),
+}
+
+impl Schedule {
+    pub(crate) fn draw(&mut self, budget: Option<Budget>, dice: &Dice) -> Draw {
+        match (self, budget) {
+            (_, None) => Draw::Entropy(0),
+            #[cfg(feature = "backoff")]
+            (Self::Callers(schedule), Some(Budget::Failures)) => {
+                schedule.next_backoff().map_or(Draw::GiveUp, Draw::Delay)
+            }
+            (_, Some(_)) => Draw::Entropy(dice.roll()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_the_engines() {
+        assert_eq!(limits(&Retry::default(), &Poll::default()), Policy::new());
+    }
+}

@@ -1,0 +1,117 @@
+use std::fmt;
+
+use http::{HeaderMap, StatusCode};
+
+use crate::attempt::Attempt;
+use crate::profile::Replay;
+use crate::submission::IdempotencyKey;
+
+/// The final answer of an operation that was carried out, read to its end.
+///
+/// What the server decided is in the body: a declined payment is carried out
+/// too. As [`Error::response`](crate::Error::response) it is the last complete
+/// head of the run, with as much of its body as came.
+#[must_use]
+pub struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+    pub(crate) replay: Replay,
+    pub(crate) key: Option<IdempotencyKey>,
+    pub(crate) attempts: Vec<Attempt>,
+    pub(crate) applied: bool,
+}
+
+impl Response {
+    /// The status.
+    pub const fn status(&self) -> StatusCode {
+        self.status
+    }
+
+    /// The headers.
+    pub const fn headers(&self) -> &HeaderMap {
+        &self.headers
+    }
+
+    /// The body, decoded.
+    pub fn bytes(&self) -> &[u8] {
+        &self.body
+    }
+
+    /// The body as text; what is not UTF-8 becomes U+FFFD.
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body from JSON.
+    ///
+    /// # Errors
+    ///
+    /// [`BodyError`] where it is not the JSON of a `T`.
+    ///
+    /// # Effect
+    ///
+    /// The operation took effect all the same: this error can never mean "not
+    /// paid". Look at [`Response::bytes`] before asking again.
+    #[cfg(feature = "json")]
+    pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, BodyError> {
+        serde_json::from_slice(&self.body).map_err(|source| BodyError { applied: self.applied, source })
+    }
+
+    /// Whether this answer is a replay: the server had carried out the
+    /// operation before this attempt, and says so.
+    pub const fn is_replay(&self) -> bool {
+        matches!(self.replay, Replay::Yes)
+    }
+
+    /// Whether this answer is a replay, as far as the API tells.
+    pub const fn replay(&self) -> Replay {
+        self.replay
+    }
+
+    /// The key it was carried out under, if it had one.
+    pub const fn key(&self) -> Option<&IdempotencyKey> {
+        self.key.as_ref()
+    }
+
+    /// The attempts that led here, in their order.
+    pub fn attempts(&self) -> &[Attempt] {
+        &self.attempts
+    }
+}
+
+/// Neither header values nor anything of the body is printed.
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response")
+            .field("status", &self.status)
+            .field("body_len", &self.body.len())
+            .field("replay", &self.replay)
+            .field("key", &self.key)
+            .field("attempts", &self.attempts.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A body that could not be read as what was asked for.
+#[cfg(feature = "json")]
+#[derive(Debug)]
+pub struct BodyError {
+    applied: bool,
+    source: serde_json::Error,
+}
+
+#[cfg(feature = "json")]
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let about = if self.applied { "the operation took effect, but " } else { "" };
+        write!(f, "{about}its answer is not the JSON that was asked for")
+    }
+}
+
+#[cfg(feature = "json")]
+impl std::error::Error for BodyError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.source)
+    }
+}

@@ -1,0 +1,208 @@
+//! The only clock, the only timer and the only dice.
+#![allow(clippy::disallowed_methods)] // this is the one place for them
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::engine::Time;
+
+/// A reading of the clock: the time since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Moment(Duration);
+
+impl Moment {
+    pub(crate) fn time(self) -> Time {
+        Time::from_millis(u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    pub(crate) fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    pub(crate) fn system_time(self) -> SystemTime {
+        UNIX_EPOCH.checked_add(self.0).unwrap_or(UNIX_EPOCH)
+    }
+}
+
+pub(crate) fn system_time(time: Time) -> SystemTime {
+    Moment(Duration::from_millis(time.as_millis())).system_time()
+}
+
+pub(crate) fn time(at: SystemTime) -> Time {
+    Moment(at.duration_since(UNIX_EPOCH).unwrap_or_default()).time()
+}
+
+/// Where this process's clock began.
+struct Start {
+    monotonic: Instant,
+    wall: Duration,
+    boot: Option<Duration>,
+}
+
+static START: OnceLock<Start> = OnceLock::new();
+
+/// Nanoseconds from the start's monotonic reading to this clock's: it only grows.
+static AHEAD: AtomicU64 = AtomicU64::new(0);
+
+/// A wall clock behind by more than this was set back, or the machine slept.
+const SET_BACK: Duration = Duration::from_secs(1);
+
+/// The time. It never decreases, is never behind the wall clock, and goes on at
+/// least as fast as the machine's boot clock, so that neither a sleep of the
+/// machine nor a wall clock set back stops a deadline or renews a key.
+pub(crate) fn now() -> Moment {
+    let start = START.get_or_init(|| Start { monotonic: Instant::now(), wall: wall(), boot: boot_clock() });
+    let elapsed = start.monotonic.elapsed();
+    reading(start, elapsed, wall(), boot_clock, &AHEAD)
+}
+
+fn reading(
+    start: &Start,
+    elapsed: Duration,
+    wall: Duration,
+    boot: impl Fn() -> Option<Duration>,
+    ahead: &AtomicU64,
+) -> Moment {
+    let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+    let by_wall = nanos(wall.saturating_sub(start.wall).saturating_sub(elapsed));
+    let mut most = ahead.fetch_max(by_wall, Ordering::Relaxed).max(by_wall);
+    let told = start.wall.saturating_add(elapsed).saturating_add(Duration::from_nanos(most));
+    if wall.saturating_add(SET_BACK) < told
+        && let (Some(then), Some(now)) = (start.boot, boot())
+    {
+        // The monotonic clock stands still while the machine sleeps; the wall clock cannot tell.
+        let slept = nanos(now.saturating_sub(then).saturating_sub(elapsed));
+        most = ahead.fetch_max(slept, Ordering::Relaxed).max(slept);
+    }
+    Moment(start.wall.saturating_add(elapsed).saturating_add(Duration::from_nanos(most)))
+}
+
+fn wall() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// Time since boot, sleep included, where the system tells it without unsafe code.
+fn boot_clock() -> Option<Duration> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let text = std::fs::read_to_string("/proc/uptime").ok()?;
+    let seconds = text.split_ascii_whitespace().next()?.parse::<f64>().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+pub(crate) async fn sleep(wait: Duration) {
+    tokio::time::sleep(wait).await;
+}
+
+/// What `work` gives, unless `limit` passes first.
+pub(crate) async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
+    tokio::time::timeout(limit, work).await.ok()
+}
+
+/// Random bytes of the operating system's generator: keys come from nowhere else.
+pub(crate) fn random_bytes() -> Result<[u8; 16], getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// What delays are drawn with.
+#[derive(Debug, Default)]
+pub(crate) enum Dice {
+    #[default]
+    System,
+    /// Repeatable, for tests: the state of a SplitMix64 generator.
+    Seeded(AtomicU64),
+}
+
+impl Dice {
+    pub(crate) fn seeded(seed: u64) -> Self {
+        Self::Seeded(AtomicU64::new(seed))
+    }
+
+    pub(crate) fn roll(&self) -> u64 {
+        match self {
+            // Without the system's generator a delay need only differ from its neighbours'.
+            Self::System => getrandom::u64().unwrap_or_else(|_| split_mix(u64::from(wall().subsec_nanos()))),
+            Self::Seeded(state) => split_mix(state.fetch_add(GOLDEN, Ordering::Relaxed)),
+        }
+    }
+}
+
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// SplitMix64 (Steele, Lea, Flood 2014): one output for one state.
+const fn split_mix(state: u64) -> u64 {
+    let mut z = state.wrapping_add(GOLDEN);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: fn(u64) -> Duration = Duration::from_secs;
+
+    /// A clock that was started at 1,000 s of wall time and 500 s after boot.
+    struct Clock {
+        start: Start,
+        ahead: AtomicU64,
+    }
+
+    impl Clock {
+        fn new() -> Self {
+            Self {
+                start: Start { monotonic: Instant::now(), wall: S(1000), boot: Some(S(500)) },
+                ahead: AtomicU64::new(0),
+            }
+        }
+
+        fn read(&self, elapsed: u64, wall: u64, boot: u64) -> u64 {
+            reading(&self.start, S(elapsed), S(wall), || Some(S(boot)), &self.ahead).0.as_secs()
+        }
+    }
+
+    #[test]
+    fn follows_the_wall_clock_forward_and_never_back() {
+        let clock = Clock::new();
+        assert_eq!(clock.read(10, 1010, 510), 1010);
+        assert_eq!(clock.read(20, 5000, 520), 5000, "set forward");
+        assert_eq!(clock.read(30, 900, 530), 5010, "set back: goes on from where it was");
+        assert_eq!(clock.read(40, 910, 540), 5020);
+    }
+
+    #[test]
+    fn a_sleep_counts_even_if_the_wall_clock_was_set_back() {
+        let clock = Clock::new();
+        assert_eq!(clock.read(10, 4610, 4110), 4610, "slept an hour, seen by the wall clock");
+        let clock = Clock::new();
+        assert_eq!(clock.read(10, 800, 4110), 4610, "slept an hour, seen by the boot clock alone");
+        assert_eq!(clock.read(20, 4620, 4120), 4620);
+    }
+
+    #[test]
+    fn the_real_clock_goes_on() {
+        let first = now();
+        let second = now();
+        assert!(second >= first);
+        assert!(second.since(first) < S(5));
+        assert!(second.system_time() > UNIX_EPOCH);
+    }
+
+    #[test]
+    fn seeded_dice_repeat_and_spread() {
+        let rolls = |seed| {
+            let dice = Dice::seeded(seed);
+            [dice.roll(), dice.roll(), dice.roll()]
+        };
+        assert_eq!(rolls(7), rolls(7));
+        assert_ne!(rolls(7), rolls(8));
+        // The first outputs of SplitMix64 with seed 1234567, as published with the algorithm.
+        assert_eq!(rolls(1_234_567), [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        assert_ne!(Dice::System.roll(), Dice::System.roll());
+    }
+}

@@ -1,0 +1,346 @@
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method};
+use url::Url;
+
+use crate::engine::{Entry, KeyOrigin, Time};
+use crate::profile::{KeyError, KeyFormat, method_kind};
+use crate::runtime;
+
+/// The key under which an operation is carried out at most once.
+///
+/// Without one of your own, a request gets a random key that was never used.
+///
+/// A key is printed by no `Debug` and no `Display`; [`IdempotencyKey::as_str`]
+/// is the whole of it.
+///
+/// ```
+/// use oncekey::IdempotencyKey;
+///
+/// let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
+/// assert_eq!(key.as_str(), "3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506");
+/// assert_eq!(format!("{key:?}"), "IdempotencyKey(3f2a91c4…)");
+/// # Ok::<(), oncekey::profile::KeyError>(())
+/// ```
+#[derive(Clone)]
+pub struct IdempotencyKey {
+    text: Text,
+    first_sent: Option<SystemTime>,
+    fresh: Option<Arc<Freshness>>,
+}
+
+#[derive(Clone)]
+enum Text {
+    Uuid([u8; 36]),
+    Other(Box<str>),
+}
+
+impl IdempotencyKey {
+    /// A UUID v4 from the operating system's generator, in lower case.
+    ///
+    /// Until its first attempt it is known to be new, so that an operation
+    /// under it starts free of doubt; all of its clones share that.
+    ///
+    /// Should the system's generator fail, the key is empty, and every request
+    /// with it is refused before anything is sent.
+    pub fn random() -> Self {
+        let fresh = Some(Arc::new(Freshness(AtomicU8::new(FRESH))));
+        match Self::drawn() {
+            Ok(key) => Self { fresh, ..key },
+            Err(_) => Self { text: Text::Other("".into()), first_sent: None, fresh: None },
+        }
+    }
+
+    /// A new key that nobody else can hold.
+    pub(crate) fn drawn() -> Result<Self, getrandom::Error> {
+        let uuid = uuid::Builder::from_random_bytes(runtime::random_bytes()?).into_uuid();
+        let mut text = [0; 36];
+        uuid.hyphenated().encode_lower(&mut text);
+        Ok(Self { text: Text::Uuid(text), first_sent: None, fresh: None })
+    }
+
+    /// A key of your own: 1 to 300 visible ASCII characters without quotes. The
+    /// client's profile may ask for more, and is asked when it is used.
+    ///
+    /// It may have been sent before, so an operation under it starts in doubt:
+    /// a refusal then says nothing about what came earlier.
+    ///
+    /// # Errors
+    ///
+    /// [`KeyError`], which names what is wrong with it.
+    pub fn parse(key: impl AsRef<str>) -> Result<Self, KeyError> {
+        let key = key.as_ref();
+        KeyFormat::any().check(key)?;
+        Ok(Self { text: Text::Other(key.into()), first_sent: None, fresh: None })
+    }
+
+    /// When it was first sent. Its lifetime counts from then instead of from
+    /// the first attempt here.
+    #[must_use]
+    pub fn first_sent(mut self, at: SystemTime) -> Self {
+        self.first_sent = Some(at);
+        self.fresh = None;
+        self
+    }
+
+    /// The whole key, as it is sent, without the quotes of APIs that want some.
+    pub fn as_str(&self) -> &str {
+        match &self.text {
+            Text::Uuid(text) => std::str::from_utf8(text).expect("a UUID's text is ASCII"),
+            Text::Other(text) => text,
+        }
+    }
+
+    /// Where an operation's key came from, if it begins with this one now.
+    pub(crate) fn claim(&self) -> KeyOrigin {
+        match &self.fresh {
+            Some(fresh) if fresh.claim() => KeyOrigin::Drawn,
+            Some(_) | None => KeyOrigin::Given { first_sent: self.first_sent.map(runtime::time) },
+        }
+    }
+
+    /// Nothing was started under the claim: it is as fresh as it was.
+    pub(crate) fn release(&self) {
+        if let Some(fresh) = &self.fresh {
+            fresh.release();
+        }
+    }
+
+    /// The key as it is handed out after a use: never fresh, with its age.
+    pub(crate) fn used(mut self, since: Option<Time>) -> Self {
+        self.fresh = None;
+        self.first_sent = since.map(runtime::system_time).or(self.first_sent);
+        self
+    }
+}
+
+impl AsRef<str> for IdempotencyKey {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl From<&Self> for IdempotencyKey {
+    fn from(key: &Self) -> Self {
+        key.clone()
+    }
+}
+
+impl PartialEq for IdempotencyKey {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for IdempotencyKey {}
+
+impl Hash for IdempotencyKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_str().hash(state);
+    }
+}
+
+impl fmt::Debug for IdempotencyKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IdempotencyKey({})", abbreviated(self.as_str()))
+    }
+}
+
+/// Enough of a key to find it in a log, too little to use it.
+pub(crate) fn abbreviated(key: &str) -> String {
+    let shown = if key.len() >= 16 { 8 } else { key.len() / 4 };
+    format!("{}…", key.get(..shown).unwrap_or_default())
+}
+
+/// Whether a random key was ever used, shared by its clones.
+struct Freshness(AtomicU8);
+
+const FRESH: u8 = 0;
+const CLAIMED: u8 = 1;
+const USED: u8 = 2;
+
+impl Freshness {
+    /// The first to claim it has it fresh; for anybody after that it is used.
+    fn claim(&self) -> bool {
+        let first = self.0.compare_exchange(FRESH, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        if !first {
+            self.0.store(USED, Ordering::Release);
+        }
+        first
+    }
+
+    fn release(&self) {
+        let _ = self.0.compare_exchange(CLAIMED, FRESH, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+/// The name of a business operation: what is asked for again after a crash.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct OperationId(Id);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Id {
+    Named(Box<str>),
+    /// Without a name, the key is the name.
+    Key(Box<str>),
+}
+
+impl OperationId {
+    pub(crate) fn of_key(key: &IdempotencyKey) -> Self {
+        Self(Id::Key(key.as_str().into()))
+    }
+
+    /// The whole id.
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            Id::Named(text) | Id::Key(text) => text,
+        }
+    }
+}
+
+impl From<&str> for OperationId {
+    fn from(id: &str) -> Self {
+        Self(Id::Named(id.into()))
+    }
+}
+
+impl From<String> for OperationId {
+    fn from(id: String) -> Self {
+        Self(Id::Named(id.into()))
+    }
+}
+
+impl AsRef<str> for OperationId {
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+/// The id, abbreviated where it is the key.
+impl fmt::Display for OperationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Id::Named(text) => f.pad(text),
+            Id::Key(key) => f.pad(&abbreviated(key)),
+        }
+    }
+}
+
+impl fmt::Debug for OperationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "OperationId({self})")
+    }
+}
+
+/// One operation's request, byte for byte: what every attempt sends.
+pub(crate) struct Submission {
+    pub(crate) method: Method,
+    pub(crate) url: Url,
+    /// The key's header included.
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Option<Bytes>,
+    pub(crate) key: Option<IdempotencyKey>,
+    pub(crate) origin: KeyOrigin,
+    pub(crate) gone_is_done: bool,
+}
+
+impl Submission {
+    pub(crate) fn created(&self, at: Time) -> Entry {
+        Entry::Created { at, key: self.origin, method: method_kind(&self.method), gone_is_done: self.gone_is_done }
+    }
+
+    pub(crate) fn operation(&self) -> Option<OperationId> {
+        self.key.as_ref().map(OperationId::of_key)
+    }
+}
+
+impl fmt::Debug for Submission {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Submission")
+            .field("method", &self.method)
+            .field("url", &Shown(&self.url))
+            .field("key", &self.key)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A URL without what may be secret in it: user, password, query, fragment.
+pub(crate) struct Shown<'a>(pub(crate) &'a Url);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.0.scheme(), self.0.host_str().unwrap_or_default())?;
+        if let Some(port) = self.0.port() {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(self.0.path())
+    }
+}
+
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_random_key_is_a_fresh_v4_in_lower_case() {
+        let key = IdempotencyKey::random();
+        KeyFormat::uuid().check(key.as_str()).unwrap();
+        assert_eq!(key.as_str().as_bytes()[14], b'4', "version");
+        assert!(matches!(key.as_str().as_bytes()[19], b'8' | b'9' | b'a' | b'b'), "variant");
+        assert_ne!(key, IdempotencyKey::random());
+    }
+
+    #[test]
+    fn freshness_is_shared_by_clones_and_ends_with_the_first_use() {
+        let given = KeyOrigin::Given { first_sent: None };
+        let key = IdempotencyKey::random();
+        let clone = key.clone();
+        assert_eq!(clone.claim(), KeyOrigin::Drawn);
+        assert_eq!(key.claim(), given);
+        clone.release();
+        assert_eq!(key.claim(), given, "somebody else had it meanwhile");
+
+        let key = IdempotencyKey::random();
+        assert_eq!(key.claim(), KeyOrigin::Drawn);
+        key.clone().release();
+        assert_eq!(key.claim(), KeyOrigin::Drawn, "nothing was started under it");
+        assert_eq!(key.used(None).claim(), given);
+        assert_eq!(IdempotencyKey::parse("a-key").unwrap().claim(), given);
+        let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(5);
+        let sent = IdempotencyKey::random().first_sent(at);
+        assert_eq!(sent.claim(), KeyOrigin::Given { first_sent: Some(Time::from_millis(5000)) });
+    }
+
+    #[test]
+    fn neither_key_nor_query_is_printed() {
+        let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506").unwrap();
+        assert_eq!(format!("{key:?}"), "IdempotencyKey(3f2a91c4…)");
+        assert_eq!(format!("{:?}", IdempotencyKey::parse("secret").unwrap()), "IdempotencyKey(s…)");
+        assert_eq!(OperationId::of_key(&key).to_string(), "3f2a91c4…");
+        assert_eq!(OperationId::from("income:7").to_string(), "income:7");
+        let submission = Submission {
+            method: Method::POST,
+            url: Url::parse("https://user:pass@api.example:8443/pay?card=4242#x").unwrap(),
+            headers: [(http::header::AUTHORIZATION, "Bearer token".parse().unwrap())].into_iter().collect(),
+            body: Some(Bytes::from_static(b"{\"card\":\"4242\"}")),
+            key: Some(key),
+            origin: KeyOrigin::Drawn,
+            gone_is_done: false,
+        };
+        assert_eq!(
+            format!("{submission:?}"),
+            "Submission { method: POST, url: https://api.example:8443/pay, key: Some(IdempotencyKey(3f2a91c4…)), .. }"
+        );
+    }
+}

@@ -1,0 +1,160 @@
+//! One HTTP exchange. The only module that sends. It knows no earlier attempt,
+//! so it cannot guess about them.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode, Version};
+
+use crate::attempt::Failure;
+use crate::engine::Verdict;
+use crate::error::Cause;
+use crate::profile::{Answer, Asked, Exchange, Extent, Profile};
+use crate::runtime;
+
+/// What came of one exchange.
+pub(crate) struct Exchanged {
+    pub(crate) verdict: Verdict,
+    pub(crate) head: Option<Head>,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) cause: Option<Cause>,
+}
+
+/// A complete head, and as much of its body as came.
+pub(crate) struct Head {
+    pub(crate) status: StatusCode,
+    pub(crate) version: Version,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
+    extent: Extent,
+}
+
+/// What has come so far; it outlives the timeout that ends the reading.
+#[derive(Default)]
+struct Progress {
+    head: Option<Head>,
+    failure: Option<Failure>,
+    cause: Option<Cause>,
+}
+
+/// How much of a body is set aside for, before any of it came.
+const LARGEST_GUESS: u64 = 64 * 1024;
+
+/// Sends the request, once, and reads what comes.
+pub(crate) async fn exchange(
+    http: &reqwest::Client,
+    request: reqwest::Request,
+    timeout: Duration,
+    limit: usize,
+    profile: &Profile,
+    asked: &Asked<'_>,
+) -> Exchanged {
+    let mut progress = Progress::default();
+    if runtime::within(timeout, receive(http, request, limit, &mut progress)).await.is_none() {
+        progress.failure = Some(match &progress.head {
+            Some(_) => Failure::StalledBody,
+            None => Failure::Timeout,
+        });
+        progress.cause = Some("no complete answer came within the attempt's timeout".into());
+    }
+    let verdict = profile.read(asked, &progress.exchange());
+    let Progress { head, failure, cause } = progress;
+    Exchanged { verdict, head, failure, cause }
+}
+
+async fn receive(http: &reqwest::Client, request: reqwest::Request, limit: usize, progress: &mut Progress) {
+    let mut response = match http.execute(request).await {
+        Ok(response) => response,
+        Err(error) => {
+            progress.failure = Some(before_the_head(&error));
+            progress.cause = Some(shown(error));
+            return;
+        }
+    };
+    let guess = response.content_length().unwrap_or(0).min(LARGEST_GUESS);
+    let head = progress.head.insert(Head {
+        status: response.status(),
+        version: response.version(),
+        headers: std::mem::take(response.headers_mut()),
+        body: Vec::with_capacity(usize::try_from(guess).unwrap_or(0).min(limit)),
+        // Until its end has come.
+        extent: Extent::Cut,
+    });
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if chunk.len() > limit - head.body.len() => {
+                head.body.extend_from_slice(&chunk[..limit - head.body.len()]);
+                head.extent = Extent::TooLarge;
+                progress.failure = Some(Failure::TooLarge);
+                return;
+            }
+            Ok(Some(chunk)) => head.body.extend_from_slice(&chunk),
+            Ok(None) => {
+                head.extent = Extent::Whole;
+                return;
+            }
+            Err(error) => {
+                progress.failure = Some(Failure::CutBody);
+                progress.cause = Some(shown(error));
+                return;
+            }
+        }
+    }
+}
+
+/// A URL's query may be secret.
+fn shown(error: reqwest::Error) -> Cause {
+    Box::new(error.without_url())
+}
+
+impl Progress {
+    fn exchange(&self) -> Exchange<'_> {
+        match (&self.head, self.failure) {
+            (Some(head), _) => Exchange::Answered(
+                Answer::new(head.status, &head.headers, &head.body)
+                    .with_extent(head.extent)
+                    .with_version(head.version)
+                    .received(runtime::now().time()),
+            ),
+            (None, Some(Failure::Connect | Failure::ConnectTimeout)) => Exchange::Unsent { hopeless: false },
+            (None, Some(Failure::Certificate)) => Exchange::Unsent { hopeless: true },
+            (None, Some(_) | None) => Exchange::NoHead,
+        }
+    }
+}
+
+/// A connection that was never made is the one proof that nothing was sent;
+/// redirects, which would break it, are not followed.
+fn before_the_head(error: &reqwest::Error) -> Failure {
+    match (error.is_connect(), error.is_timeout()) {
+        (true, true) => Failure::ConnectTimeout,
+        (true, false) if is_bad_certificate(error) => Failure::Certificate,
+        (true, false) => Failure::Connect,
+        (false, true) => Failure::Timeout,
+        (false, false) => Failure::Broken,
+    }
+}
+
+/// Whether the server's certificate was looked at and turned down. Under
+/// native-tls that cannot be told from other failures of the handshake.
+#[cfg(feature = "rustls")]
+fn is_bad_certificate(error: &reqwest::Error) -> bool {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if matches!(cause.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))) {
+            return true;
+        }
+        // An I/O error hides what it wraps from `source`, which names that one's own source.
+        let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        source = match wrapped {
+            Some(inner) => Some(inner),
+            None => cause.source(),
+        };
+    }
+    false
+}
+
+#[cfg(not(feature = "rustls"))]
+fn is_bad_certificate(_: &reqwest::Error) -> bool {
+    false
+}
