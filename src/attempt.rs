@@ -19,7 +19,7 @@ pub struct Attempt {
     pub(crate) wait: Duration,
     pub(crate) wait_reason: Option<WaitReason>,
     pub(crate) request_id: Option<Box<str>>,
-    pub(crate) date: Option<SystemTime>,
+    pub(crate) date: Option<DateText>,
 }
 
 impl Attempt {
@@ -91,8 +91,8 @@ impl Attempt {
     }
 
     /// The answer's `Date`: the server's own clock.
-    pub const fn date(&self) -> Option<SystemTime> {
-        self.date
+    pub fn date(&self) -> Option<SystemTime> {
+        httpdate::parse_http_date(self.date.as_ref()?.as_str()).ok()
     }
 
     /// The log as a table, 80 columns wide, to be read in a terminal.
@@ -107,6 +107,26 @@ impl Attempt {
             (None, Some(failure)) => failure.as_str().to_owned(),
             (None, None) => "-".to_owned(),
         }
+    }
+}
+
+/// A `Date` as it came, read only when it is asked for.
+#[derive(Clone, Copy)]
+pub(crate) struct DateText {
+    length: u8,
+    bytes: [u8; 33],
+}
+
+impl DateText {
+    /// Longer than any form of an HTTP-date is none.
+    pub(crate) fn new(value: &[u8]) -> Option<Self> {
+        let mut bytes = [0; 33];
+        bytes.get_mut(..value.len())?.copy_from_slice(value);
+        Some(Self { length: u8::try_from(value.len()).ok()?, bytes })
+    }
+
+    fn as_str(&self) -> &str {
+        self.bytes.get(..usize::from(self.length)).and_then(|bytes| str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 }
 

@@ -71,6 +71,7 @@ impl<A: Authorize> AnyAuthorize for A {
 /// One attempt as the [`Authorize`] hook sees it.
 pub struct Parts<'a> {
     submission: &'a Submission,
+    headers: HeaderMap,
     key_header: &'a HeaderName,
     attempt: u32,
     previous_status: Option<StatusCode>,
@@ -78,13 +79,17 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(crate) const fn new(
+    pub(crate) fn new(
         submission: &'a Submission,
         key_header: &'a HeaderName,
         attempt: u32,
         previous_status: Option<StatusCode>,
     ) -> Self {
-        Self { submission, key_header, attempt, previous_status, set: Vec::new() }
+        let mut headers = HeaderMap::with_capacity(submission.headers.len());
+        for (name, value) in &submission.headers {
+            headers.append(name, value.clone());
+        }
+        Self { submission, headers, key_header, attempt, previous_status, set: Vec::new() }
     }
 
     pub(crate) fn into_headers(self) -> Vec<(HeaderName, HeaderValue)> {
@@ -103,7 +108,7 @@ impl<'a> Parts<'a> {
 
     /// The headers that every attempt sends, the key's included.
     pub const fn headers(&self) -> &HeaderMap {
-        &self.submission.headers
+        &self.headers
     }
 
     /// The body's bytes; empty where there is none.

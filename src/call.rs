@@ -1,115 +1,91 @@
 //! One operation on its way: what the driver's loop acts on.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Request};
 
-use crate::attempt::{Attempt, WaitReason};
+use crate::attempt::{Attempt, DateText, WaitReason};
 use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
 use crate::engine::{Budget, Draw, Entry, History, Outcome, Policy, StopReason, Time, Verdict};
-use crate::error::{Cause, Error, Record};
+use crate::error::{Error, Record};
 use crate::policy::Schedule;
-use crate::profile::{self, Asked};
+use crate::profile::{Asked, Glance};
 use crate::response::Response;
 use crate::runtime::{self, Moment};
 use crate::submission::Submission;
-use crate::transport::{self, Head};
+use crate::transport::{self, Head, Progress};
 
 /// Less than this is not worth the attempt that the hook left it to.
 const SHORTEST_SEND: Duration = Duration::from_millis(50);
 
-/// The operation, carried to its final answer or to where it must stop.
-pub(crate) async fn carry_out(client: &Inner, submission: Submission, policy: Policy) -> Result<Response, Error> {
-    let read = runtime::now();
-    let created = submission.created(read.time());
-    let mut history = History::replay(std::slice::from_ref(&created)).expect("a creation alone is a history");
-    let mut call = Call::new(client, submission, read);
-    let outcome = driver::run(&mut call, &mut history, &policy).await;
-    call.finish(outcome, &history)
+/// One operation: its state and what it needs. In memory of its own, since the
+/// future that carries it out is moved often and so must stay small.
+pub(crate) struct Operation {
+    call: Call,
+    history: History,
+    policy: Policy,
 }
 
-struct Call<'a> {
-    client: &'a Inner,
+struct Call {
+    client: Arc<Inner>,
     submission: Submission,
     schedule: Schedule,
-    /// The last reading of the clock.
-    read: Moment,
+    /// The clock as last read; it is read again whenever time may have passed.
+    now: Moment,
     started: Moment,
     log: Vec<Attempt>,
-    /// The request of the attempt that is about to be sent, and how long its hook took.
-    ready: Option<(Request, Duration)>,
+    /// What the hook brought for the attempt that is about to be sent, and how long it took.
+    authorized: Vec<(HeaderName, HeaderValue)>,
+    authorizing: Duration,
+    progress: Progress,
     /// The last complete head, and the verdict on it.
     last: Option<(Head, Verdict)>,
-    /// What the last attempt failed on, or what stopped the run.
-    cause: Option<Cause>,
+    /// Why the run stopped, where the engine cannot know.
     problem: Option<Cow<'static, str>>,
 }
 
-impl<'a> Call<'a> {
-    fn new(client: &'a Inner, submission: Submission, read: Moment) -> Self {
-        Self {
+impl Operation {
+    pub(crate) fn begin(client: Arc<Inner>, submission: Submission, policy: Policy) -> Box<Self> {
+        let now = runtime::now();
+        let created = submission.created(now.time());
+        let call = Call {
+            schedule: client.schedule(),
             client,
             submission,
-            schedule: client.schedule(),
-            read,
-            started: read,
+            now,
+            started: now,
             log: Vec::with_capacity(1),
-            ready: None,
+            authorized: Vec::new(),
+            authorizing: Duration::ZERO,
+            progress: Progress::default(),
             last: None,
-            cause: None,
             problem: None,
-        }
-    }
-
-    fn request(&self, extra: Vec<(HeaderName, HeaderValue)>) -> Request {
-        let submission = &self.submission;
-        let mut request = Request::new(submission.method.clone(), submission.url.clone());
-        *request.headers_mut() = submission.headers.clone();
-        for (name, value) in extra {
-            request.headers_mut().insert(name, value);
-        }
-        *request.body_mut() = submission.body.clone().map(Body::from);
-        request
-    }
-
-    /// The headers that the hook brings for this attempt.
-    async fn authorized(
-        &mut self,
-        attempt: u32,
-        limit: Duration,
-    ) -> Result<Vec<(HeaderName, HeaderValue)>, StopReason> {
-        let Some(hook) = &self.client.authorize else {
-            return Ok(Vec::new());
         };
-        let previous = self.log.last().and_then(|attempt| attempt.status);
-        let mut parts = Parts::new(&self.submission, self.client.profile.key_header(), attempt, previous);
-        match runtime::within(limit, hook.authorize(&mut parts)).await {
-            Some(Ok(())) => Ok(parts.into_headers()),
-            Some(Err(error)) => {
-                self.cause = Some(error);
-                Err(StopReason::Authorize)
-            }
-            None => {
-                self.cause = None;
-                self.problem = Some("the `authorize` hook did not end within the attempt's timeout".into());
-                Err(StopReason::Authorize)
-            }
-        }
+        let history = History::replay(std::slice::from_ref(&created)).expect("a creation alone is a history");
+        Box::new(Self { call, history, policy })
     }
 
-    fn finish(mut self, outcome: Outcome, history: &History) -> Result<Response, Error> {
-        let used = history.attempts() > 0;
-        if !used && let Some(key) = &self.submission.key {
+    /// Carries it to its final answer, or to where it must stop.
+    pub(crate) async fn carry_out(mut self: Box<Self>) -> Result<Response, Error> {
+        let Self { call, history, policy } = &mut *self;
+        let outcome = driver::run(call, history, policy).await;
+        self.finish(outcome)
+    }
+
+    fn finish(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
+        let call = &mut self.call;
+        let history = &self.history;
+        if history.attempts() == 0
+            && let Some(key) = &call.submission.key
+        {
             key.release();
         }
-        let operation = self.submission.operation();
-        let key = self.submission.key.take().map(|key| key.used(history.key_since()));
-        let attempts = std::mem::take(&mut self.log);
-        let profile = &self.client.profile;
+        let profile = &call.client.profile;
         let response = |(head, verdict): (Head, Verdict), key, attempts| Response {
             status: head.status,
             headers: head.headers,
@@ -119,7 +95,10 @@ impl<'a> Call<'a> {
             attempts,
             applied: outcome == Outcome::Applied,
         };
-        match self.last.take() {
+        let operation = call.submission.operation();
+        let key = call.submission.key.take().map(|key| key.used(history.key_since()));
+        let attempts = std::mem::take(&mut call.log);
+        match call.last.take() {
             Some(last) if outcome == Outcome::Applied => Ok(response(last, key, attempts)),
             last => {
                 let record = Record {
@@ -129,18 +108,47 @@ impl<'a> Call<'a> {
                     key,
                     attempts,
                     resume_at: history.next_at().map(runtime::system_time),
-                    source: self.cause.take(),
+                    source: call.progress.cause.take(),
                 };
-                Err(Error::ended(outcome, self.problem.take(), record))
+                Err(Error::ended(outcome, call.problem.take(), record))
             }
         }
     }
 }
 
-impl World for Call<'_> {
+impl Call {
+    fn request(&mut self) -> Request {
+        let submission = &self.submission;
+        let mut request = Request::new(submission.method.clone(), submission.url.clone());
+        let mut headers = HeaderMap::with_capacity(submission.headers.len() + self.authorized.len());
+        for (name, value) in &submission.headers {
+            headers.append(name.clone(), value.clone());
+        }
+        for (name, value) in self.authorized.drain(..) {
+            headers.insert(name, value);
+        }
+        *request.headers_mut() = headers;
+        *request.body_mut() = submission.body.clone().map(Body::from);
+        request
+    }
+
+    fn note_answer(&mut self) {
+        let Some(attempt) = self.log.last_mut() else {
+            return;
+        };
+        attempt.failure = self.progress.failure;
+        if let Some(head) = &self.progress.head {
+            let glance = Glance::over(&head.headers);
+            attempt.status = Some(head.status);
+            attempt.date = glance.date.and_then(|date| DateText::new(date.as_bytes()));
+            attempt.request_id = glance.request_id.and_then(|id| id.to_str().ok()).map(Into::into);
+        }
+    }
+}
+
+impl World for Call {
     fn now(&mut self) -> Time {
-        self.read = runtime::now();
-        self.read.time()
+        self.now.time()
     }
 
     async fn sleep(&mut self, wait: Duration) {
@@ -148,49 +156,60 @@ impl World for Call<'_> {
             // What waits must not hold on to the connection's read buffer.
             head.headers = unshared(&head.headers);
         }
-        let began = self.read;
         runtime::sleep(wait).await;
-        let slept = runtime::now().since(began);
+        let awake = runtime::now();
         if let Some(attempt) = self.log.last_mut() {
-            attempt.wait = attempt.wait.saturating_add(slept);
+            attempt.wait = attempt.wait.saturating_add(awake.since(self.now));
             attempt.wait_reason = attempt.verdict.map(WaitReason::of);
         }
+        self.now = awake;
     }
 
     async fn prepare(&mut self, attempt: u32, limit: Duration) -> Result<(), StopReason> {
-        let began = self.read;
-        let extra = self.authorized(attempt, limit).await?;
-        let took = if self.client.authorize.is_some() { runtime::now().since(began) } else { Duration::ZERO };
-        self.ready = Some((self.request(extra), took));
-        Ok(())
+        let Some(hook) = &self.client.authorize else {
+            return Ok(());
+        };
+        let previous = self.log.last().and_then(|attempt| attempt.status);
+        let mut parts = Parts::new(&self.submission, self.client.profile.key_header(), attempt, previous);
+        let outcome = runtime::within(limit, hook.authorize(&mut parts)).await;
+        let headers = parts.into_headers();
+        let done = runtime::now();
+        self.authorizing = done.since(self.now);
+        self.now = done;
+        match outcome {
+            Some(Ok(())) => {
+                self.authorized = headers;
+                Ok(())
+            }
+            Some(Err(error)) => {
+                self.progress.cause = Some(error);
+                Err(StopReason::Authorize)
+            }
+            None => {
+                self.progress.cause = None;
+                self.problem = Some("the `authorize` hook did not end within the attempt's timeout".into());
+                Err(StopReason::Authorize)
+            }
+        }
     }
 
     async fn send(&mut self, timeout: Duration) -> Verdict {
-        let (request, took) = match self.ready.take() {
-            Some(ready) => ready,
-            None => (self.request(Vec::new()), Duration::ZERO),
-        };
-        let client = self.client;
+        let request = self.request();
+        let timeout = timeout.saturating_sub(self.authorizing).max(SHORTEST_SEND.min(timeout));
+        self.progress = Progress::default();
+        let client = &*self.client;
+        transport::exchange(&client.http, request, timeout, client.max_response_bytes, &mut self.progress).await;
+        self.now = runtime::now();
         let submission = &self.submission;
-        let asked = Asked::new(&submission.method, &submission.headers)
+        let asked = Asked::listed(&submission.method, &submission.headers)
             .with_key(submission.key.as_ref().map(|key| key.as_str()))
             .gone_is_done(submission.gone_is_done);
-        let timeout = timeout.saturating_sub(took).max(SHORTEST_SEND.min(timeout));
-        let limit = client.max_response_bytes;
-        let came = transport::exchange(&client.http, request, timeout, limit, &client.profile, &asked).await;
-        if let Some(attempt) = self.log.last_mut() {
-            attempt.failure = came.failure;
-            if let Some(head) = &came.head {
-                attempt.status = Some(head.status);
-                attempt.date = profile::date(&head.headers);
-                attempt.request_id = request_id(&head.headers);
-            }
+        let verdict = self.progress.verdict(&self.client.profile, &asked, self.now.time());
+        self.note_answer();
+        if let Some(head) = self.progress.head.take() {
+            self.last = Some((head, verdict));
         }
-        self.cause = came.cause;
-        if let Some(head) = came.head {
-            self.last = Some((head, came.verdict));
-        }
-        came.verdict
+        verdict
     }
 
     fn draw(&mut self, budget: Option<Budget>) -> Draw {
@@ -200,12 +219,12 @@ impl World for Call<'_> {
     fn record(&mut self, entry: &Entry) {
         match entry {
             Entry::Started { attempt, kind, .. } => {
-                self.started = self.read;
-                self.log.push(Attempt::started(*attempt, *kind, self.read.system_time()));
+                self.started = self.now;
+                self.log.push(Attempt::started(*attempt, *kind, self.now.system_time()));
             }
             Entry::Ended { verdict, .. } => {
                 if let Some(attempt) = self.log.last_mut() {
-                    attempt.duration = self.read.since(self.started);
+                    attempt.duration = self.now.since(self.started);
                     attempt.verdict = Some(*verdict);
                 }
             }
@@ -222,15 +241,4 @@ fn unshared(headers: &HeaderMap) -> HeaderMap {
         own.append(name, copy(value));
     }
     own
-}
-
-/// Where servers put the id that their support can look a request up by.
-const REQUEST_IDS: [HeaderName; 3] = [
-    HeaderName::from_static("request-id"),
-    HeaderName::from_static("x-request-id"),
-    HeaderName::from_static("x-correlation-id"),
-];
-
-fn request_id(headers: &HeaderMap) -> Option<Box<str>> {
-    REQUEST_IDS.iter().find_map(|name| headers.get(name)?.to_str().ok()).map(Into::into)
 }

@@ -1,9 +1,10 @@
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use http::Method;
 use reqwest::IntoUrl;
+use url::Url;
 
 use crate::authorize::{AnyAuthorize, Authorize};
 use crate::engine::Policy;
@@ -27,10 +28,10 @@ pub(crate) struct Inner {
     pub(crate) http: reqwest::Client,
     pub(crate) profile: Profile,
     pub(crate) policy: Policy,
-    pub(crate) attempt_timeout: Duration,
     pub(crate) authorize: Option<Box<dyn AnyAuthorize>>,
     pub(crate) dice: Dice,
     pub(crate) max_response_bytes: usize,
+    last_url: Mutex<Option<(Box<str>, Url)>>,
     #[cfg(feature = "backoff")]
     backoff: Option<MakeBackoff>,
 }
@@ -39,6 +40,22 @@ pub(crate) struct Inner {
 type MakeBackoff = Box<dyn Fn() -> Box<dyn backoff::backoff::Backoff + Send> + Send + Sync>;
 
 impl Inner {
+    /// Parsing is a tenth of a call's cost, and most calls go where the last one went.
+    fn url(&self, url: impl IntoUrl) -> reqwest::Result<Url> {
+        let Ok(mut last) = self.last_url.try_lock() else {
+            return url.into_url();
+        };
+        if let Some((text, parsed)) = &*last
+            && **text == *url.as_str()
+        {
+            return Ok(parsed.clone());
+        }
+        let text = url.as_str().into();
+        let parsed = url.into_url()?;
+        *last = Some((text, parsed.clone()));
+        Ok(parsed)
+    }
+
     pub(crate) fn schedule(&self) -> Schedule {
         #[cfg(feature = "backoff")]
         if let Some(make) = &self.backoff {
@@ -96,7 +113,7 @@ impl Client {
 
     /// A request of any method.
     pub fn request(&self, method: Method, url: impl IntoUrl) -> RequestBuilder {
-        RequestBuilder::new(Arc::clone(&self.inner), method, url.into_url())
+        RequestBuilder::new(Arc::clone(&self.inner), method, self.inner.url(url))
     }
 }
 
@@ -314,10 +331,10 @@ impl ClientBuilder {
                 http,
                 profile: self.profile,
                 policy,
-                attempt_timeout,
                 authorize: self.authorize,
                 dice: self.dice,
                 max_response_bytes,
+                last_url: Mutex::new(None),
                 #[cfg(feature = "backoff")]
                 backoff: self.backoff,
             }),

@@ -6,21 +6,21 @@ use std::time::Duration;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
+use http::Method;
 use http::header::{
     AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
 };
-use http::{HeaderName as Name, Method};
 use serde::Serialize;
 use url::Url;
 
-use crate::call::carry_out;
+use crate::call::Operation;
 use crate::client::Inner;
-use crate::engine::{Effect, KeyOrigin, MethodKind};
+use crate::engine::{Effect, KeyOrigin, MethodKind, Policy};
 use crate::error::{Cause, Error};
 use crate::pairs;
-use crate::profile::method_kind;
+use crate::profile::{Profile, method_kind};
 use crate::response::Response;
-use crate::submission::{IdempotencyKey, OperationId, Submission};
+use crate::submission::{IdempotencyKey, OperationId, Shown, Submission};
 
 /// One operation being written, with reqwest's names. [`send`](Self::send)
 /// freezes it: every attempt sends the same bytes under the same key.
@@ -29,13 +29,18 @@ use crate::submission::{IdempotencyKey, OperationId, Submission};
 #[must_use = "a request does nothing until it is sent"]
 pub struct RequestBuilder {
     client: Arc<Inner>,
+    draft: Box<Draft>,
+}
+
+/// In memory of its own, since each setter moves the builder.
+struct Draft {
     method: Method,
     url: Option<Url>,
-    headers: HeaderMap,
+    headers: Vec<(HeaderName, HeaderValue)>,
     body: Option<Bytes>,
-    keys: Vec<IdempotencyKey>,
+    key: Option<IdempotencyKey>,
     without_key: bool,
-    operation: Option<OperationId>,
+    has_operation: bool,
     gone_is_done: bool,
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
@@ -48,35 +53,28 @@ struct Problem {
     source: Option<Cause>,
 }
 
+const BAD_URL: &str = "the URL cannot be used: it must be absolute, with http or https and a host";
+
 impl RequestBuilder {
     pub(crate) fn new(client: Arc<Inner>, method: Method, url: reqwest::Result<Url>) -> Self {
         let (url, problem) = match url {
             Ok(url) => (Some(url), None),
-            Err(error) => {
-                let what = "the URL cannot be used: it must be absolute, with http or https and a host";
-                (None, Some(Problem { what: what.into(), source: Some(Box::new(error.without_url())) }))
-            }
+            Err(error) => (None, Some(Problem { what: BAD_URL.into(), source: Some(Box::new(error.without_url())) })),
         };
-        Self {
-            client,
+        let draft = Box::new(Draft {
             method,
             url,
-            headers: HeaderMap::new(),
+            headers: Vec::with_capacity(4),
             body: None,
-            keys: Vec::new(),
+            key: None,
             without_key: false,
-            operation: None,
+            has_operation: false,
             gone_is_done: false,
             attempt_timeout: None,
             deadline: None,
             problem,
-        }
-    }
-
-    fn fail(&mut self, what: impl Into<Cow<'static, str>>, source: Option<Cause>) {
-        if self.problem.is_none() {
-            self.problem = Some(Problem { what: what.into(), source });
-        }
+        });
+        Self { client, draft }
     }
 
     /// Adds a header. The key's own header is refused: use
@@ -88,16 +86,16 @@ impl RequestBuilder {
         HeaderValue: TryFrom<V>,
         <HeaderValue as TryFrom<V>>::Error: Into<http::Error>,
     {
-        match (Name::try_from(name), HeaderValue::try_from(value)) {
+        match (HeaderName::try_from(name), HeaderValue::try_from(value)) {
             (Ok(name), Ok(value)) => {
-                self.headers.append(name, value);
+                self.draft.headers.push((name, value));
             }
             (Err(error), _) => {
-                self.fail("a header's name holds a character that a name cannot", Some(Box::new(error.into())))
+                self.draft.fail("a header's name holds a character that a name cannot", Some(Box::new(error.into())))
             }
             (Ok(name), Err(error)) => {
                 let what = format!("the value of the header {name} holds a character that a header cannot");
-                self.fail(what, Some(Box::new(error.into())));
+                self.draft.fail(what, Some(Box::new(error.into())));
             }
         }
         self
@@ -105,19 +103,8 @@ impl RequestBuilder {
 
     /// Sets headers, in the place of those of the same names.
     pub fn headers(mut self, headers: HeaderMap) -> Self {
-        let mut last: Option<HeaderName> = None;
-        for (name, value) in headers {
-            match (name, &last) {
-                (Some(name), _) => {
-                    self.headers.insert(name.clone(), value);
-                    last = Some(name);
-                }
-                (None, Some(name)) => {
-                    self.headers.append(name.clone(), value);
-                }
-                (None, None) => {}
-            }
-        }
+        self.draft.headers.retain(|(name, _)| !headers.contains_key(name));
+        self.draft.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
         self
     }
 
@@ -139,19 +126,21 @@ impl RequestBuilder {
         match HeaderValue::try_from(value) {
             Ok(mut value) => {
                 value.set_sensitive(true);
-                self.headers.insert(AUTHORIZATION, value);
+                self.draft.headers.push((AUTHORIZATION, value));
             }
-            Err(_) => self.fail("the credentials hold a character that a header cannot", None),
+            Err(_) => self.draft.fail("the credentials hold a character that a header cannot", None),
         }
         self
     }
 
     /// Adds to the query: a struct, a map, or a list of pairs.
     pub fn query<T: Serialize + ?Sized>(mut self, query: &T) -> Self {
-        match (pairs::of(query), &mut self.url) {
+        match (pairs::of(query), &mut self.draft.url) {
             (Ok(pairs), Some(url)) if !pairs.is_empty() => pairs::encode(&mut url.query_pairs_mut(), &pairs),
             (Ok(_), _) => {}
-            (Err(error), _) => self.fail("the query cannot be written as names and values", Some(Box::new(error))),
+            (Err(error), _) => {
+                self.draft.fail("the query cannot be written as names and values", Some(Box::new(error)))
+            }
         }
         self
     }
@@ -160,8 +149,8 @@ impl RequestBuilder {
     #[cfg(feature = "json")]
     pub fn json<T: Serialize + ?Sized>(mut self, json: &T) -> Self {
         match serde_json::to_vec(json) {
-            Ok(body) => self.typed_body(HeaderValue::from_static("application/json"), body),
-            Err(error) => self.fail("the body cannot be written as JSON", Some(Box::new(error))),
+            Ok(body) => self.draft.typed_body(HeaderValue::from_static("application/json"), body),
+            Err(error) => self.draft.fail("the body cannot be written as JSON", Some(Box::new(error))),
         }
         self
     }
@@ -174,48 +163,45 @@ impl RequestBuilder {
                 let mut body = url::form_urlencoded::Serializer::new(String::new());
                 pairs::encode(&mut body, &pairs);
                 let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
-                self.typed_body(kind, body.finish().into_bytes());
+                self.draft.typed_body(kind, body.finish().into_bytes());
             }
-            Err(error) => self.fail("the form cannot be written as names and values", Some(Box::new(error))),
+            Err(error) => self.draft.fail("the form cannot be written as names and values", Some(Box::new(error))),
         }
         self
     }
 
-    #[cfg(any(feature = "json", feature = "form"))]
-    fn typed_body(&mut self, kind: HeaderValue, body: Vec<u8>) {
-        self.headers.entry(CONTENT_TYPE).or_insert(kind);
-        self.body = Some(body.into());
-    }
-
     /// The body. There is no streaming one: every attempt sends the same bytes.
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
-        self.body = Some(body.into());
+        self.draft.body = Some(body.into());
         self
     }
 
     /// A key of your own, in the place of a new one. See [`IdempotencyKey`].
     pub fn idempotency_key(mut self, key: impl Into<IdempotencyKey>) -> Self {
-        self.keys.push(key.into());
+        if self.draft.key.replace(key.into()).is_some() {
+            self.draft.fail("two idempotency keys were given: one operation has one key", None);
+        }
         self
     }
 
     /// Sends no key. Such a POST is never sent again once it may have been received.
     pub fn without_key(mut self) -> Self {
-        self.without_key = true;
+        self.draft.without_key = true;
         self
     }
 
     /// The operation's id in the journal. Needs a client with a journal, and
     /// is an error without one.
     pub fn operation(mut self, id: impl Into<OperationId>) -> Self {
-        self.operation = Some(id.into());
+        let _: OperationId = id.into();
+        self.draft.has_operation = true;
         self
     }
 
     /// For a DELETE: 404 and 410 mean that it is done. Without it they are
     /// refusals, which after a lost answer leave the effect unknown.
     pub fn gone_is_done(mut self) -> Self {
-        self.gone_is_done = true;
+        self.draft.gone_is_done = true;
         self
     }
 
@@ -224,13 +210,13 @@ impl RequestBuilder {
     /// Below twice the client's connect timeout a hang while connecting may
     /// count as in doubt.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
-        self.attempt_timeout = Some(timeout);
+        self.draft.attempt_timeout = Some(timeout);
         self
     }
 
     /// How long this operation may take, waits included.
     pub fn deadline(mut self, deadline: Duration) -> Self {
-        self.deadline = Some(deadline);
+        self.draft.deadline = Some(deadline);
         self
     }
 
@@ -246,30 +232,49 @@ impl RequestBuilder {
     /// `Ok` means that the server carried the operation out. Every error says
     /// truthfully whether it did: [`Error::effect`].
     pub async fn send(self) -> Result<Response, Error> {
-        let client = Arc::clone(&self.client);
-        let attempt_timeout = self.attempt_timeout.unwrap_or(client.attempt_timeout);
-        let mut policy = client.policy.attempt_timeout(attempt_timeout);
-        if let Some(deadline) = self.deadline {
+        self.begin()?.carry_out().await
+    }
+
+    fn begin(self) -> Result<Box<Operation>, Error> {
+        let Self { client, draft } = self;
+        let mut policy = client.policy;
+        if let Some(timeout) = draft.attempt_timeout {
+            policy = policy.attempt_timeout(timeout);
+        }
+        if let Some(deadline) = draft.deadline {
             policy = policy.deadline(deadline);
         }
-        let submission = self.freeze(attempt_timeout)?;
-        carry_out(&client, submission, policy).await
+        let submission = draft.freeze(&client, &policy)?;
+        Ok(Operation::begin(client, submission, policy))
+    }
+}
+
+impl Draft {
+    fn fail(&mut self, what: impl Into<Cow<'static, str>>, source: Option<Cause>) {
+        if self.problem.is_none() {
+            self.problem = Some(Problem { what: what.into(), source });
+        }
+    }
+
+    #[cfg(any(feature = "json", feature = "form"))]
+    fn typed_body(&mut self, kind: HeaderValue, body: Vec<u8>) {
+        if !self.headers.iter().any(|(name, _)| *name == CONTENT_TYPE) {
+            self.headers.push((CONTENT_TYPE, kind));
+        }
+        self.body = Some(body.into());
     }
 
     /// Checks it, and makes of it what every attempt sends.
-    fn freeze(mut self, attempt_timeout: Duration) -> Result<Submission, Error> {
-        self.check(attempt_timeout);
-        let fresh = self.keys.first().is_none();
-        let (url, problem) = (self.url.take(), self.problem.take());
-        let (Some(url), None) = (url, &problem) else {
-            let problem = problem.unwrap_or(Problem { what: "the URL is missing".into(), source: None });
-            // A key of the caller's own may have been sent before.
-            let safe = fresh || method_kind(&self.method) == MethodKind::Safe;
-            let effect = if safe { Effect::NotApplied } else { Effect::Unknown };
-            return Err(Error::request(problem.what, effect, problem.source));
+    fn freeze(mut self: Box<Self>, client: &Inner, policy: &Policy) -> Result<Submission, Error> {
+        let profile = &client.profile;
+        self.check(profile, policy);
+        if let Some(Problem { what, source }) = self.problem.take() {
+            return Err(Error::request(what, self.effect_before(), source));
+        }
+        let Some(url) = self.url.take() else {
+            return Err(Error::request(BAD_URL, self.effect_before(), None));
         };
-        let profile = &self.client.profile;
-        let (key, origin) = match self.keys.pop() {
+        let (key, origin) = match self.key.take() {
             Some(key) => {
                 let origin = key.claim();
                 (Some(key), origin)
@@ -283,14 +288,13 @@ impl RequestBuilder {
                 }
             },
         };
-        let mut headers = self.headers;
         if let Some(value) = key.as_ref().and_then(|key| profile.key_value(key.as_str())) {
-            headers.insert(profile.key_header().clone(), value);
+            self.headers.push((profile.key_header().clone(), value));
         }
         Ok(Submission {
             method: self.method,
             url,
-            headers,
+            headers: self.headers,
             body: self.body,
             key,
             origin,
@@ -298,69 +302,78 @@ impl RequestBuilder {
         })
     }
 
-    fn check(&mut self, attempt_timeout: Duration) {
+    /// What is known before anything is sent: a key of the caller's own may
+    /// have been sent before.
+    fn effect_before(&self) -> Effect {
+        match &self.key {
+            Some(key) if !key.is_fresh() && method_kind(&self.method) != MethodKind::Safe => Effect::Unknown,
+            Some(_) | None => Effect::NotApplied,
+        }
+    }
+
+    fn check(&mut self, profile: &Profile, policy: &Policy) {
         if let Some(url) = &self.url {
+            let tls = cfg!(any(feature = "rustls", feature = "native-tls"));
             match (url.scheme(), url.has_host()) {
                 ("http", true) => {}
-                ("https", true) if cfg!(any(feature = "rustls", feature = "native-tls")) => {}
+                ("https", true) if tls => {}
                 ("https", true) => {
-                    self.fail("the URL is https, and this build has no TLS: turn the feature `rustls` on", None)
+                    self.fail("the URL is https, and this build has no TLS: turn the feature `rustls` on", None);
                 }
-                _ => self.fail("the URL cannot be used: it must be absolute, with http or https and a host", None),
+                _ => self.fail(BAD_URL, None),
             }
         }
-        let client = Arc::clone(&self.client);
-        let name = client.profile.key_header();
-        if self.headers.contains_key(name) {
-            let what = format!("the header {name} was set by hand: give the key with `idempotency_key`");
+        if let Some(what) = self.bad_header(profile.key_header()) {
             self.fail(what, None);
         }
-        if self.keys.len() > 1 {
-            self.fail("two idempotency keys were given: one operation has one key", None);
-        }
-        if self.without_key && !self.keys.is_empty() {
+        if self.without_key && self.key.is_some() {
             self.fail("both a key and `without_key` were given", None);
         }
-        if let Some(key) = self.keys.first()
-            && let Err(error) = client.profile.key_format().check(key.as_str())
-        {
+        if let Some(Err(error)) = self.key.as_ref().map(|key| profile.key_format().check(key.as_str())) {
             self.fail(error.to_string(), None);
         }
-        if self.operation.is_some() {
+        if self.has_operation {
             self.fail("an operation id was given, and this client has no journal to keep it in", None);
         }
         if self.gone_is_done && self.method != Method::DELETE {
             self.fail("`gone_is_done` is for DELETE alone", None);
         }
-        let length = self.body.as_ref().map_or(0, Bytes::len).to_string();
-        if self.headers.get_all(CONTENT_LENGTH).iter().any(|value| value.as_bytes() != length.as_bytes()) {
-            self.fail("a Content-Length was set by hand that is not the body's length: leave it out", None);
-        }
-        if self.headers.contains_key(TRANSFER_ENCODING) {
-            self.fail("a Transfer-Encoding was set by hand: leave it out", None);
-        }
-        if attempt_timeout.is_zero() {
+        if self.attempt_timeout.is_some_and(|timeout| timeout.is_zero()) {
             self.fail("attempt_timeout is zero, in which nothing can be sent", None);
         }
         if self.deadline.is_some_and(|deadline| deadline.is_zero()) {
             self.fail("deadline is zero, in which nothing can be sent", None);
         }
-        let policy = &client.policy;
-        if !policy.fits_the_key(attempt_timeout) {
-            self.fail(
-                "attempt_timeout and the margin do not fit the key's lifetime: not even a first attempt would",
-                None,
-            );
+        if let Some(timeout) = self.attempt_timeout
+            && !policy.fits_the_key(timeout)
+        {
+            let what = "attempt_timeout and the margin do not fit the key's lifetime: not even a first attempt would";
+            self.fail(what, None);
         }
+    }
+
+    fn bad_header(&self, key_header: &HeaderName) -> Option<Cow<'static, str>> {
+        let length = self.body.as_ref().map_or(0, Bytes::len);
+        self.headers.iter().find_map(|(name, value)| {
+            if name == key_header {
+                Some(format!("the header {name} was set by hand: give the key with `idempotency_key`").into())
+            } else if *name == TRANSFER_ENCODING {
+                Some("a Transfer-Encoding was set by hand: leave it out".into())
+            } else if *name == CONTENT_LENGTH && value.as_bytes() != length.to_string().as_bytes() {
+                Some("a Content-Length was set by hand that is not the body's length: leave it out".into())
+            } else {
+                None
+            }
+        })
     }
 }
 
 impl fmt::Debug for RequestBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RequestBuilder")
-            .field("method", &self.method)
-            .field("url", &self.url.as_ref().map(|url| crate::submission::Shown(url).to_string()))
-            .field("keys", &self.keys)
+            .field("method", &self.draft.method)
+            .field("url", &self.draft.url.as_ref().map(|url| Shown(url).to_string()))
+            .field("key", &self.draft.key)
             .finish_non_exhaustive()
     }
 }

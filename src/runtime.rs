@@ -7,89 +7,91 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::engine::Time;
 
-/// A reading of the clock: the time since the Unix epoch.
+/// A reading of the clock: nanoseconds since the Unix epoch, up to the year 2554.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment(Duration);
+pub(crate) struct Moment(u64);
 
 impl Moment {
-    pub(crate) fn time(self) -> Time {
-        Time::from_millis(u64::try_from(self.0.as_millis()).unwrap_or(u64::MAX))
+    pub(crate) const fn time(self) -> Time {
+        Time::from_millis(self.0 / 1_000_000)
     }
 
-    pub(crate) fn since(self, earlier: Self) -> Duration {
-        self.0.saturating_sub(earlier.0)
+    pub(crate) const fn since(self, earlier: Self) -> Duration {
+        Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
     pub(crate) fn system_time(self) -> SystemTime {
-        UNIX_EPOCH.checked_add(self.0).unwrap_or(UNIX_EPOCH)
+        UNIX_EPOCH.checked_add(Duration::from_nanos(self.0)).unwrap_or(UNIX_EPOCH)
     }
 }
 
 pub(crate) fn system_time(time: Time) -> SystemTime {
-    Moment(Duration::from_millis(time.as_millis())).system_time()
+    UNIX_EPOCH.checked_add(Duration::from_millis(time.as_millis())).unwrap_or(UNIX_EPOCH)
 }
 
 pub(crate) fn time(at: SystemTime) -> Time {
-    Moment(at.duration_since(UNIX_EPOCH).unwrap_or_default()).time()
+    let millis = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+    Time::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }
 
-/// Where this process's clock began.
+/// Where this process's clock began; all in nanoseconds.
 struct Start {
     monotonic: Instant,
-    wall: Duration,
-    boot: Option<Duration>,
+    wall: u64,
+    boot: Option<u64>,
 }
 
 static START: OnceLock<Start> = OnceLock::new();
 
-/// Nanoseconds from the start's monotonic reading to this clock's: it only grows.
+/// How far the clock has come to be ahead of the monotonic one: it only grows.
 static AHEAD: AtomicU64 = AtomicU64::new(0);
 
-/// A wall clock behind by more than this was set back, or the machine slept.
-const SET_BACK: Duration = Duration::from_secs(1);
+/// A wall clock behind by more than this was set back.
+const SET_BACK: u64 = 1_000_000_000;
 
 /// The time. It never decreases, is never behind the wall clock, and goes on at
 /// least as fast as the machine's boot clock, so that neither a sleep of the
 /// machine nor a wall clock set back stops a deadline or renews a key.
 pub(crate) fn now() -> Moment {
     let start = START.get_or_init(|| Start { monotonic: Instant::now(), wall: wall(), boot: boot_clock() });
-    let elapsed = start.monotonic.elapsed();
-    reading(start, elapsed, wall(), boot_clock, &AHEAD)
+    reading(start, nanos(start.monotonic.elapsed()), wall(), boot_clock, &AHEAD)
 }
 
-fn reading(
-    start: &Start,
-    elapsed: Duration,
-    wall: Duration,
-    boot: impl Fn() -> Option<Duration>,
-    ahead: &AtomicU64,
-) -> Moment {
-    let nanos = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
-    let by_wall = nanos(wall.saturating_sub(start.wall).saturating_sub(elapsed));
-    let mut most = ahead.fetch_max(by_wall, Ordering::Relaxed).max(by_wall);
-    let told = start.wall.saturating_add(elapsed).saturating_add(Duration::from_nanos(most));
-    if wall.saturating_add(SET_BACK) < told
-        && let (Some(then), Some(now)) = (start.boot, boot())
-    {
-        // The monotonic clock stands still while the machine sleeps; the wall clock cannot tell.
-        let slept = nanos(now.saturating_sub(then).saturating_sub(elapsed));
-        most = ahead.fetch_max(slept, Ordering::Relaxed).max(slept);
+fn reading(start: &Start, elapsed: u64, wall: u64, boot: impl Fn() -> Option<u64>, ahead: &AtomicU64) -> Moment {
+    let expected = start.wall.saturating_add(elapsed);
+    let told = expected.saturating_add(raise(ahead, wall.saturating_sub(expected)));
+    if told.saturating_sub(wall) <= SET_BACK {
+        return Moment(told);
     }
-    Moment(start.wall.saturating_add(elapsed).saturating_add(Duration::from_nanos(most)))
+    // The monotonic clock stands still while the machine sleeps, and this wall clock cannot tell.
+    let slept = match (start.boot, boot()) {
+        (Some(then), Some(now)) => now.saturating_sub(then).saturating_sub(elapsed),
+        _ => 0,
+    };
+    Moment(expected.saturating_add(raise(ahead, slept)))
 }
 
-fn wall() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+fn raise(most: &AtomicU64, to: u64) -> u64 {
+    let before = most.load(Ordering::Relaxed);
+    if to <= before { before } else { most.fetch_max(to, Ordering::Relaxed).max(to) }
+}
+
+const fn nanos(span: Duration) -> u64 {
+    span.as_secs().saturating_mul(1_000_000_000).saturating_add(span.subsec_nanos() as u64)
+}
+
+fn wall() -> u64 {
+    nanos(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default())
 }
 
 /// Time since boot, sleep included, where the system tells it without unsafe code.
-fn boot_clock() -> Option<Duration> {
+fn boot_clock() -> Option<u64> {
     if !cfg!(target_os = "linux") {
         return None;
     }
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
     let seconds = text.split_ascii_whitespace().next()?.parse::<f64>().ok()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    Duration::try_from_secs_f64(seconds).ok().map(nanos)
 }
 
 pub(crate) async fn sleep(wait: Duration) {
@@ -125,7 +127,7 @@ impl Dice {
     pub(crate) fn roll(&self) -> u64 {
         match self {
             // Without the system's generator a delay need only differ from its neighbours'.
-            Self::System => getrandom::u64().unwrap_or_else(|_| split_mix(u64::from(wall().subsec_nanos()))),
+            Self::System => getrandom::u64().unwrap_or_else(|_| split_mix(wall())),
             Self::Seeded(state) => split_mix(state.fetch_add(GOLDEN, Ordering::Relaxed)),
         }
     }
@@ -145,7 +147,9 @@ const fn split_mix(state: u64) -> u64 {
 mod tests {
     use super::*;
 
-    const S: fn(u64) -> Duration = Duration::from_secs;
+    const fn secs(seconds: u64) -> u64 {
+        seconds * 1_000_000_000
+    }
 
     /// A clock that was started at 1,000 s of wall time and 500 s after boot.
     struct Clock {
@@ -156,13 +160,13 @@ mod tests {
     impl Clock {
         fn new() -> Self {
             Self {
-                start: Start { monotonic: Instant::now(), wall: S(1000), boot: Some(S(500)) },
+                start: Start { monotonic: Instant::now(), wall: secs(1000), boot: Some(secs(500)) },
                 ahead: AtomicU64::new(0),
             }
         }
 
         fn read(&self, elapsed: u64, wall: u64, boot: u64) -> u64 {
-            reading(&self.start, S(elapsed), S(wall), || Some(S(boot)), &self.ahead).0.as_secs()
+            reading(&self.start, secs(elapsed), secs(wall), || Some(secs(boot)), &self.ahead).0 / 1_000_000_000
         }
     }
 
@@ -189,7 +193,7 @@ mod tests {
         let first = now();
         let second = now();
         assert!(second >= first);
-        assert!(second.since(first) < S(5));
+        assert!(second.since(first) < Duration::from_secs(5));
         assert!(second.system_time() > UNIX_EPOCH);
     }
 

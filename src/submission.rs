@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::{HeaderMap, Method};
+use http::Method;
+use http::header::{HeaderName, HeaderValue};
 use url::Url;
 
 use crate::engine::{Entry, KeyOrigin, Time};
@@ -94,6 +95,11 @@ impl IdempotencyKey {
             Text::Uuid(text) => std::str::from_utf8(text).expect("a UUID's text is ASCII"),
             Text::Other(text) => text,
         }
+    }
+
+    /// Whether nobody can have sent it.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.fresh.as_ref().is_some_and(|fresh| fresh.0.load(Ordering::Acquire) == FRESH)
     }
 
     /// Where an operation's key came from, if it begins with this one now.
@@ -242,7 +248,7 @@ pub(crate) struct Submission {
     pub(crate) method: Method,
     pub(crate) url: Url,
     /// The key's header included.
-    pub(crate) headers: HeaderMap,
+    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
     pub(crate) body: Option<Bytes>,
     pub(crate) key: Option<IdempotencyKey>,
     pub(crate) origin: KeyOrigin,
@@ -332,7 +338,7 @@ mod tests {
         let submission = Submission {
             method: Method::POST,
             url: Url::parse("https://user:pass@api.example:8443/pay?card=4242#x").unwrap(),
-            headers: [(http::header::AUTHORIZATION, "Bearer token".parse().unwrap())].into_iter().collect(),
+            headers: vec![(http::header::AUTHORIZATION, "Bearer token".parse().unwrap())],
             body: Some(Bytes::from_static(b"{\"card\":\"4242\"}")),
             key: Some(key),
             origin: KeyOrigin::Drawn,

@@ -5,16 +5,17 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use http::{HeaderMap, StatusCode, Version};
+use reqwest::{Client, Request};
 
 use crate::attempt::Failure;
-use crate::engine::Verdict;
+use crate::engine::{Time, Verdict};
 use crate::error::Cause;
 use crate::profile::{Answer, Asked, Exchange, Extent, Profile};
 use crate::runtime;
 
-/// What came of one exchange.
-pub(crate) struct Exchanged {
-    pub(crate) verdict: Verdict,
+/// What has come of one exchange so far; it outlives the timeout that ends it.
+#[derive(Default)]
+pub(crate) struct Progress {
     pub(crate) head: Option<Head>,
     pub(crate) failure: Option<Failure>,
     pub(crate) cause: Option<Cause>,
@@ -23,47 +24,40 @@ pub(crate) struct Exchanged {
 /// A complete head, and as much of its body as came.
 pub(crate) struct Head {
     pub(crate) status: StatusCode,
-    pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Vec<u8>,
+    version: Version,
     extent: Extent,
 }
 
-/// What has come so far; it outlives the timeout that ends the reading.
-#[derive(Default)]
-struct Progress {
-    head: Option<Head>,
-    failure: Option<Failure>,
-    cause: Option<Cause>,
-}
-
-/// How much of a body is set aside for, before any of it came.
+/// How much is set aside for a body before any of it came.
 const LARGEST_GUESS: u64 = 64 * 1024;
 
-/// Sends the request, once, and reads what comes.
+/// Sends the request, once, and reads what comes, up to this many bytes of body.
 pub(crate) async fn exchange(
-    http: &reqwest::Client,
-    request: reqwest::Request,
+    http: &Client,
+    request: Request,
     timeout: Duration,
     limit: usize,
-    profile: &Profile,
-    asked: &Asked<'_>,
-) -> Exchanged {
-    let mut progress = Progress::default();
-    if runtime::within(timeout, receive(http, request, limit, &mut progress)).await.is_none() {
+    progress: &mut Progress,
+) {
+    // Made here and not inside the timeout: a request is large, and would be moved once more.
+    let pending = http.execute(request);
+    if runtime::within(timeout, receive(pending, limit, progress)).await.is_none() {
         progress.failure = Some(match &progress.head {
             Some(_) => Failure::StalledBody,
             None => Failure::Timeout,
         });
         progress.cause = Some("no complete answer came within the attempt's timeout".into());
     }
-    let verdict = profile.read(asked, &progress.exchange());
-    let Progress { head, failure, cause } = progress;
-    Exchanged { verdict, head, failure, cause }
 }
 
-async fn receive(http: &reqwest::Client, request: reqwest::Request, limit: usize, progress: &mut Progress) {
-    let mut response = match http.execute(request).await {
+async fn receive(
+    pending: impl Future<Output = reqwest::Result<reqwest::Response>>,
+    limit: usize,
+    progress: &mut Progress,
+) {
+    let mut response = match pending.await {
         Ok(response) => response,
         Err(error) => {
             progress.failure = Some(before_the_head(&error));
@@ -108,18 +102,20 @@ fn shown(error: reqwest::Error) -> Cause {
 }
 
 impl Progress {
-    fn exchange(&self) -> Exchange<'_> {
-        match (&self.head, self.failure) {
+    /// What it shows, read by the profile's rules.
+    pub(crate) fn verdict(&self, profile: &Profile, asked: &Asked<'_>, now: Time) -> Verdict {
+        let exchange = match (&self.head, self.failure) {
             (Some(head), _) => Exchange::Answered(
                 Answer::new(head.status, &head.headers, &head.body)
                     .with_extent(head.extent)
                     .with_version(head.version)
-                    .received(runtime::now().time()),
+                    .received(now),
             ),
             (None, Some(Failure::Connect | Failure::ConnectTimeout)) => Exchange::Unsent { hopeless: false },
             (None, Some(Failure::Certificate)) => Exchange::Unsent { hopeless: true },
             (None, Some(_) | None) => Exchange::NoHead,
-        }
+        };
+        profile.read(asked, &exchange)
     }
 }
 

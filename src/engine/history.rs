@@ -314,6 +314,11 @@ impl History {
         self.latest
     }
 
+    /// When the key's life began: the first attempt that may have been received.
+    pub const fn key_since(&self) -> Option<Time> {
+        self.key_since
+    }
+
     /// When the next attempt may be sent, where the last verdict left that open.
     pub const fn next_at(&self) -> Option<Time> {
         match &self.last {

@@ -55,6 +55,6 @@ pub use effect::Effect;
 pub use entry::{AttemptKind, Entry, KeyOrigin, MethodKind, Owner, StopReason};
 pub use history::{History, IllegalEntry};
 pub use next::{Action, Outcome};
-pub use policy::{Policy, key_margin};
+pub use policy::Policy;
 pub use time::Time;
 pub use verdict::{Advice, Reach, Verdict, Why};

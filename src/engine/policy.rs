@@ -89,6 +89,12 @@ impl Policy {
     pub fn margin(&self) -> Duration {
         key_margin(self.key_lifetime)
     }
+
+    /// Whether a first attempt of this length fits the key's life, its margin
+    /// left free.
+    pub fn fits_the_key(&self, attempt_timeout: Duration) -> bool {
+        attempt_timeout.saturating_add(self.margin()) <= self.key_lifetime
+    }
 }
 
 impl Default for Policy {
@@ -98,6 +104,6 @@ impl Default for Policy {
 }
 
 /// The part of a key's life that is not used: a tenth of it, at most half an hour.
-pub fn key_margin(lifetime: Duration) -> Duration {
+fn key_margin(lifetime: Duration) -> Duration {
     (lifetime / 10).min(Duration::from_secs(1800))
 }

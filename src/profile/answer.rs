@@ -1,6 +1,8 @@
 use std::fmt;
 
-use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, TRANSFER_ENCODING};
+use http::header::{
+    ACCEPT, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
+};
 use http::{Method, StatusCode, Version};
 
 use crate::engine::{MethodKind, Time};
@@ -9,7 +11,7 @@ use crate::engine::{MethodKind, Time};
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
     pub(super) method: &'a Method,
-    pub(super) headers: &'a HeaderMap,
+    headers: Headers<'a>,
     pub(super) key: Option<&'a str>,
     pub(super) gone_is_done: bool,
 }
@@ -17,7 +19,12 @@ pub struct Asked<'a> {
 impl<'a> Asked<'a> {
     /// A request of this method with these headers, sent without a key.
     pub const fn new(method: &'a Method, headers: &'a HeaderMap) -> Self {
-        Self { method, headers, key: None, gone_is_done: false }
+        Self { method, headers: Headers::Map(headers), key: None, gone_is_done: false }
+    }
+
+    /// The same of headers that are not in a map yet.
+    pub(crate) const fn listed(method: &'a Method, headers: &'a [(HeaderName, HeaderValue)]) -> Self {
+        Self { method, headers: Headers::List(headers), key: None, gone_is_done: false }
     }
 
     /// The idempotency key it carried.
@@ -34,6 +41,10 @@ impl<'a> Asked<'a> {
         self
     }
 
+    pub(super) fn names(&self, header: &HeaderName) -> bool {
+        !self.headers.all(header).is_empty()
+    }
+
     /// What its method promises.
     pub(super) fn kind(&self) -> MethodKind {
         method_kind(self.method)
@@ -43,7 +54,7 @@ impl<'a> Asked<'a> {
     /// types and no JSON.
     pub(super) fn wants_json(&self) -> bool {
         let mut named = false;
-        for value in self.headers.get_all(ACCEPT) {
+        for value in self.headers.all(&ACCEPT) {
             for range in value.to_str().unwrap_or_default().split(',') {
                 let range = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
                 if range == "*/*" || range == "application/*" || range.ends_with("/json") || range.ends_with("+json") {
@@ -63,6 +74,21 @@ impl fmt::Debug for Asked<'_> {
             .field("has_key", &self.key.is_some())
             .field("gone_is_done", &self.gone_is_done)
             .finish_non_exhaustive()
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Headers<'a> {
+    Map(&'a HeaderMap),
+    List(&'a [(HeaderName, HeaderValue)]),
+}
+
+impl<'a> Headers<'a> {
+    fn all(self, name: &HeaderName) -> Vec<&'a HeaderValue> {
+        match self {
+            Self::Map(map) => map.get_all(name).iter().collect(),
+            Self::List(list) => list.iter().filter(|(other, _)| other == name).map(|(_, value)| value).collect(),
+        }
     }
 }
 
@@ -109,15 +135,17 @@ pub struct Answer<'a> {
     pub(super) headers: &'a HeaderMap,
     pub(super) body: &'a [u8],
     pub(super) extent: Extent,
-    pub(super) length_proved: bool,
+    length_proved: bool,
     pub(super) received: Time,
+    glance: Glance<'a>,
 }
 
 impl<'a> Answer<'a> {
     /// An answer whose body came whole, over HTTP/1.1, at the epoch.
     pub fn new(status: StatusCode, headers: &'a HeaderMap, body: &'a [u8]) -> Self {
-        let length_proved = headers.contains_key(CONTENT_LENGTH) || headers.contains_key(TRANSFER_ENCODING);
-        Self { status, headers, body, extent: Extent::Whole, length_proved, received: Time::default() }
+        let glance = Glance::over(headers);
+        let length_proved = glance.has_length || glance.is_chunked;
+        Self { status, headers, body, extent: Extent::Whole, length_proved, received: Time::default(), glance }
     }
 
     /// How much of the body came.
@@ -132,7 +160,7 @@ impl<'a> Answer<'a> {
     #[must_use]
     pub fn with_version(mut self, version: Version) -> Self {
         if version > Version::HTTP_11 {
-            self.length_proved = self.headers.contains_key(CONTENT_LENGTH);
+            self.length_proved = self.glance.has_length;
         }
         self
     }
@@ -160,7 +188,7 @@ impl<'a> Answer<'a> {
     }
 
     fn content_type(&self) -> &'a str {
-        let value = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let value = self.glance.content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
         value.split(';').next().unwrap_or_default().trim()
     }
 
@@ -174,7 +202,7 @@ impl<'a> Answer<'a> {
     /// Whether a body that came whole is the JSON that its content type says.
     /// Where the framing proved the length both ends are enough.
     pub(super) fn is_what_it_says(&self) -> bool {
-        if self.body.is_empty() || !is_json_type(self.content_type()) || self.headers.contains_key(CONTENT_ENCODING) {
+        if self.body.is_empty() || !is_json_type(self.content_type()) || self.glance.is_encoded {
             return true;
         }
         if self.length_proved {
@@ -182,6 +210,40 @@ impl<'a> Answer<'a> {
         } else {
             super::json::is_json(self.body)
         }
+    }
+}
+
+/// What is needed of every answer's headers, in one pass over them.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Glance<'a> {
+    content_type: Option<&'a HeaderValue>,
+    has_length: bool,
+    is_chunked: bool,
+    is_encoded: bool,
+    pub(crate) date: Option<&'a HeaderValue>,
+    /// The id that the server's support can look the request up by.
+    pub(crate) request_id: Option<&'a HeaderValue>,
+}
+
+impl<'a> Glance<'a> {
+    pub(crate) fn over(headers: &'a HeaderMap) -> Self {
+        let mut glance = Self::default();
+        for (name, value) in headers {
+            if *name == CONTENT_TYPE {
+                glance.content_type = Some(value);
+            } else if *name == CONTENT_LENGTH {
+                glance.has_length = true;
+            } else if *name == DATE {
+                glance.date = Some(value);
+            } else if *name == TRANSFER_ENCODING {
+                glance.is_chunked = true;
+            } else if *name == CONTENT_ENCODING {
+                glance.is_encoded = true;
+            } else if matches!(name.as_str(), "request-id" | "x-request-id" | "x-correlation-id") {
+                glance.request_id = Some(value);
+            }
+        }
+        glance
     }
 }
 

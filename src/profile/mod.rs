@@ -36,8 +36,7 @@ pub use builder::{ErrorsStored, Meaning, ProfileBuilder, ProfileError};
 pub use key_format::{KeyError, KeyFormat};
 pub use matcher::Matcher;
 
-pub(crate) use answer::method_kind;
-pub(crate) use retry_after::date;
+pub(crate) use answer::{Glance, method_kind};
 
 type Judge = Arc<dyn Fn(&Answer<'_>) -> Judgement + Send + Sync>;
 

@@ -1,6 +1,6 @@
 use std::cell::OnceCell;
 
-use http::header::RANGE;
+use http::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE};
 use http::{Method, StatusCode};
 use serde_json::Value;
 
@@ -100,7 +100,7 @@ impl<'a> Case<'a> {
         self.has_no_content()
             || (self.answer.extent == Extent::Whole
                 && self.answer.is_what_it_says()
-                && (self.status != 206 || self.asked.headers.contains_key(RANGE)))
+                && (self.status != 206 || self.asked.names(&RANGE)))
     }
 
     fn parsed(&self) -> Option<&Value> {
@@ -166,8 +166,7 @@ fn rule_4_redirect(case: &Case<'_>) -> Option<Verdict> {
 /// RFC 9110, 13.1: 304 answers a GET or HEAD that named what it has.
 fn is_conditional(asked: &Asked<'_>) -> bool {
     matches!(*asked.method, Method::GET | Method::HEAD)
-        && (asked.headers.contains_key(http::header::IF_NONE_MATCH)
-            || asked.headers.contains_key(http::header::IF_MODIFIED_SINCE))
+        && (asked.names(&IF_NONE_MATCH) || asked.names(&IF_MODIFIED_SINCE))
 }
 
 fn rule_5_error_cut(case: &Case<'_>) -> Option<Verdict> {

@@ -48,7 +48,7 @@ fn until(value: &str, headers: &HeaderMap, received: Time) -> Option<Duration> {
 }
 
 /// The answer's own `Date`.
-pub(crate) fn date(headers: &HeaderMap) -> Option<SystemTime> {
+fn date(headers: &HeaderMap) -> Option<SystemTime> {
     httpdate::parse_http_date(headers.get(DATE)?.to_str().ok()?).ok()
 }
 
