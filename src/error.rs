@@ -26,7 +26,6 @@ pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
 ///     }
 /// }
 /// ```
-#[must_use]
 pub struct Error(Box<Inner>);
 
 struct Inner {

@@ -16,6 +16,8 @@ pub mod profile;
 mod request;
 mod response;
 mod runtime;
+#[cfg(feature = "sandbox")]
+pub mod sandbox;
 mod submission;
 mod transport;
 

@@ -159,8 +159,12 @@ impl Profile {
 
 impl Data {
     fn is_marked(&self, asked: &Asked<'_>, headers: &HeaderMap) -> bool {
-        asked.key.is_some()
-            && self.marks.iter().any(|(name, value)| matcher::has_value(headers, name, value.as_bytes()))
+        let is_mark = |name: &HeaderName, value: &HeaderValue| {
+            let is_set = |set: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(set.as_bytes());
+            self.marks.iter().any(|(mark, set)| mark == name && is_set(set))
+        };
+        // One pass over the headers, instead of a look-up for each mark.
+        asked.key.is_some() && headers.iter().any(|(name, value)| is_mark(name, value))
     }
 }
 
