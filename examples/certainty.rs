@@ -302,14 +302,14 @@ fn shown((told, executions): Expected) -> String {
 
 #[tokio::main]
 async fn main() -> Result<ExitCode, Box<dyn Error>> {
-    println!("{:<4}{:<27}{:<24} {}", "", "", "as a first attempt", "after an attempt in doubt");
-    println!("{:<4}{:<27}{:<22} # {:<22} #", "rule", "answer", "told", "told");
+    println!("{:31}{:<25}after doubt", "", "as a first attempt");
+    println!("rule {:<26}{:<22} # {:<22} #", "answer", "told", "told");
     let mut wrong = 0;
     let rows = rows();
     for row in &rows {
         let (first, after) = (run(row, false).await?, run(row, true).await?);
         let agrees = (first, after) == (row.first, row.after_doubt) && is_true(first) && is_true(after);
-        println!("{:<4}{:<27}{} {}", row.rule, row.what, shown(first), shown(after));
+        println!("{:<5}{:<26}{} {}", row.rule, row.what, shown(first), shown(after));
         if !agrees {
             wrong += 1;
             println!("    ^ must be                  {} {}", shown(row.first), shown(row.after_doubt));

@@ -75,19 +75,19 @@ async fn pay(troubles: &Troubles) -> Result<bool, Box<dyn Error>> {
             println!("{}", Attempt::table(response.attempts()));
             let receipt: Receipt = response.json()?;
             let told = if response.is_replay() { "the replay of an answer that was lost" } else { "at first hand" };
-            println!("told:   {} is {}, {told}", receipt.id, receipt.status);
+            println!("told: {} is {}, {told}", receipt.id, receipt.status);
             true
         }
         Err(error) => {
             println!("{}", Attempt::table(error.attempts()));
-            println!("told:   {error}");
+            println!("told: {error}");
             false
         }
     };
     let mut keys: Vec<String> = sandbox.requests().iter().flat_map(|request| request.keys().to_vec()).collect();
     keys.sort_unstable();
     keys.dedup();
-    print!("ledger: ");
+    println!("what the server's ledger holds:");
     println!(
         "{}, {}, {}",
         count(sandbox.executions(), "execution"),

@@ -93,6 +93,7 @@ impl Operation {
             replay: profile.replay(&verdict),
             key,
             attempts,
+            #[cfg(feature = "json")]
             applied: outcome == Outcome::Applied,
         };
         let operation = call.submission.operation();

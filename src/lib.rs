@@ -1,4 +1,57 @@
-//! scratch docs
+//! Calls that must not happen twice: a retry SDK around [`reqwest`].
+//!
+//! One business operation gets one idempotency key, drawn before the first byte
+//! is sent. The same key and the same bytes go out on every attempt, until the
+//! server's answer is final or nothing more can safely be done. **`Ok` means
+//! that the server carried it out; every `Err` says truthfully whether it did.**
+//!
+//! ```no_run
+//! use oncekey::{Client, Effect, Profile};
+//!
+//! # async fn pay() -> Result<(), Box<dyn std::error::Error>> {
+//! let client = Client::builder().profile(Profile::verifika()).build()?;
+//! let sent = client
+//!     .post("https://api.verifika.tech/v1/incomes")
+//!     .bearer_auth("vk_test_...")
+//!     .json(&[("amount", 45000)])
+//!     .send()
+//!     .await;
+//! match sent {
+//!     Ok(response) => println!("carried out: {}", response.text()),
+//!     Err(e) if e.effect() == Effect::NotApplied => println!("nothing happened: {e}"),
+//!     Err(e) => println!("ask again under the same key, or look it up: {e}"),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Where to look
+//!
+//! | to | see |
+//! |---|---|
+//! | set timeouts, retries, polls | [`ClientBuilder`], [`Retry`], [`Poll`] |
+//! | say how an API does idempotency | [`Profile`], [`profile`] |
+//! | bring a key of your own | [`IdempotencyKey`] |
+//! | bring fresh credentials to each attempt | [`Authorize`] |
+//! | say when a 2xx is final | [`ClientBuilder::judge`] |
+//! | know what an error means | [`Error::effect`], [`ErrorKind`] |
+//! | see what was sent | [`Attempt`], [`Attempt::table`] |
+//! | test against a server that breaks | `sandbox` (feature `sandbox`) |
+//! | know how it decides | [`engine`], [`Profile::read`] |
+//!
+//! # Features
+//!
+//! - `rustls` (default): TLS by rustls.
+//! - `json` (default): `RequestBuilder::json`, `Response::json`.
+//! - `form`: `RequestBuilder::form`.
+//! - `native-tls`: TLS by the operating system's library.
+//! - `http2`: HTTP/2, by ALPN. Without it the client speaks HTTP/1.1 alone.
+//! - `gzip`: compressed answers. Without it none is asked for.
+//! - `sandbox`: the test provider.
+//! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
+//!   (RUSTSEC-2025-0012) and brings a second unmaintained crate; for those who
+//!   have such a schedule already.
+//! - `full`: all of these but `native-tls`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 extern crate alloc;
@@ -17,6 +70,7 @@ mod request;
 mod response;
 mod runtime;
 #[cfg(feature = "sandbox")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sandbox")))]
 pub mod sandbox;
 mod submission;
 mod transport;
@@ -35,3 +89,8 @@ pub use request::RequestBuilder;
 pub use response::BodyError;
 pub use response::Response;
 pub use submission::{IdempotencyKey, OperationId};
+
+/// The README's program, kept compiling.
+#[cfg(all(doctest, feature = "json"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -11,9 +11,12 @@ use serde_json::Value;
 
 /// The pairs of a struct, a map, or a list of pairs. What is absent (`None`)
 /// is left out; a value must be a string, a number or a boolean.
-pub(crate) fn of<T: Serialize + ?Sized>(value: &T) -> Result<Vec<(String, String)>, serde_json::Error> {
-    let text = serde_json::to_string(value)?;
-    serde_json::Deserializer::from_str(&text).deserialize_any(Pairs)
+pub(crate) fn of<T: Serialize + ?Sized>(value: &T) -> Result<Vec<(String, String)>, &'static str> {
+    let text = serde_json::to_string(value).map_err(|_| "it cannot be serialised")?;
+    // The reader's own error would repeat the value.
+    serde_json::Deserializer::from_str(&text)
+        .deserialize_any(Pairs)
+        .map_err(|_| "it must be a struct, a map or a list of pairs, of text, numbers and booleans")
 }
 
 /// Appends them to a URL's query, or makes a form's body of them.

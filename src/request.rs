@@ -7,9 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::Method;
-use http::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING,
-};
+use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 use serde::Serialize;
 use url::Url;
 
@@ -104,7 +102,12 @@ impl RequestBuilder {
     /// Sets headers, in the place of those of the same names.
     pub fn headers(mut self, headers: HeaderMap) -> Self {
         self.draft.headers.retain(|(name, _)| !headers.contains_key(name));
-        self.draft.headers.extend(headers.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let mut last = None;
+        for (name, value) in headers {
+            // Of several values for one name only the first comes with it.
+            last = name.or(last);
+            self.draft.headers.extend(last.clone().map(|name| (name, value)));
+        }
         self
     }
 
@@ -139,7 +142,7 @@ impl RequestBuilder {
             (Ok(pairs), Some(url)) if !pairs.is_empty() => pairs::encode(&mut url.query_pairs_mut(), &pairs),
             (Ok(_), _) => {}
             (Err(error), _) => {
-                self.draft.fail("the query cannot be written as names and values", Some(Box::new(error)))
+                self.draft.fail(format!("the query cannot be written as names and values: {error}"), None);
             }
         }
         self
@@ -165,7 +168,7 @@ impl RequestBuilder {
                 let kind = HeaderValue::from_static("application/x-www-form-urlencoded");
                 self.draft.typed_body(kind, body.finish().into_bytes());
             }
-            Err(error) => self.draft.fail("the form cannot be written as names and values", Some(Box::new(error))),
+            Err(error) => self.draft.fail(format!("the form cannot be written as names and values: {error}"), None),
         }
         self
     }
@@ -258,6 +261,7 @@ impl Draft {
 
     #[cfg(any(feature = "json", feature = "form"))]
     fn typed_body(&mut self, kind: HeaderValue, body: Vec<u8>) {
+        use http::header::CONTENT_TYPE;
         if !self.headers.iter().any(|(name, _)| *name == CONTENT_TYPE) {
             self.headers.push((CONTENT_TYPE, kind));
         }

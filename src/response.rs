@@ -19,6 +19,7 @@ pub struct Response {
     pub(crate) replay: Replay,
     pub(crate) key: Option<IdempotencyKey>,
     pub(crate) attempts: Vec<Attempt>,
+    #[cfg(feature = "json")]
     pub(crate) applied: bool,
 }
 
@@ -55,7 +56,12 @@ impl Response {
     /// paid". Look at [`Response::bytes`] before asking again.
     #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, BodyError> {
-        serde_json::from_slice(&self.body).map_err(|source| BodyError { applied: self.applied, source })
+        serde_json::from_slice(&self.body).map_err(|error| BodyError {
+            applied: self.applied,
+            is_json: error.is_data(),
+            line: error.line(),
+            column: error.column(),
+        })
     }
 
     /// Whether this answer is a replay: the server had carried out the
@@ -93,25 +99,25 @@ impl fmt::Debug for Response {
     }
 }
 
-/// A body that could not be read as what was asked for.
+/// A body that could not be read as what was asked for: where, and not what
+/// stands there, which may be secret.
 #[cfg(feature = "json")]
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyError {
     applied: bool,
-    source: serde_json::Error,
+    is_json: bool,
+    line: usize,
+    column: usize,
 }
 
 #[cfg(feature = "json")]
 impl fmt::Display for BodyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let about = if self.applied { "the operation took effect, but " } else { "" };
-        write!(f, "{about}its answer is not the JSON that was asked for")
+        let what = if self.is_json { "is JSON of another shape than was asked for" } else { "is not JSON" };
+        write!(f, "{about}its answer {what}, at line {} column {}", self.line, self.column)
     }
 }
 
 #[cfg(feature = "json")]
-impl std::error::Error for BodyError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(&self.source)
-    }
-}
+impl std::error::Error for BodyError {}

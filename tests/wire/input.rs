@@ -9,9 +9,10 @@ const UUID: &str = "5d9b7a52-8a3c-4a43-9a57-2d6f7c1b0e11";
 #[tokio::test]
 async fn a_request_that_cannot_be_sent_says_why() {
     type Bad = fn(RequestBuilder) -> RequestBuilder;
+    type AnyBad = Box<dyn Fn(RequestBuilder) -> RequestBuilder>;
     let key = |text: &str| IdempotencyKey::parse(text).unwrap();
     let upper = key(&UUID.to_uppercase());
-    let cases: Vec<(Box<dyn Fn(RequestBuilder) -> RequestBuilder>, &str)> = vec![
+    let cases: Vec<(AnyBad, &str)> = vec![
         (Box::new(move |r| r.idempotency_key(upper.clone())), "upper case"),
         (Box::new(move |r| r.idempotency_key(key("order-7"))), "not a UUID"),
         (Box::new(move |r| r.idempotency_key(key(UUID)).idempotency_key(key(UUID))), "two idempotency keys"),
@@ -92,8 +93,6 @@ fn a_key_that_is_none_is_refused_at_once() {
 #[test]
 fn a_client_that_cannot_be_built_says_why() {
     type Bad = fn(ClientBuilder) -> ClientBuilder;
-    let day = 86_400_000;
-    let _ = day;
     let cases: [(Bad, &str); 13] = [
         (|b| b.retry(Retry::default().max_attempts(0)), "max_attempts is 0"),
         (|b| b.retry(Retry::default().base_delay(ms(2)).max_delay(ms(1))), "base_delay"),
