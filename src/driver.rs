@@ -1,13 +1,18 @@
 //! The loop: ask the engine, do what it says, record it. It decides nothing.
+//!
+//! Hidden from the documentation: it is public so that the simulation can run
+//! the very loop that the client runs, and no part of the stable interface.
 
 use std::time::Duration;
 
 use crate::engine::{Action, Budget, Draw, Entry, History, Outcome, Policy, StopReason, Time, Verdict};
 
 /// What the loop acts on: a network, a clock, dice, and a record.
-pub(crate) trait World {
+pub trait World {
+    /// The time, as the operation may know it.
     fn now(&mut self) -> Time;
 
+    /// Waits.
     fn sleep(&mut self, wait: Duration) -> impl Future<Output = ()> + Send;
 
     /// Makes the attempt's request ready, before it is recorded as started.
@@ -17,6 +22,7 @@ pub(crate) trait World {
     /// Sends what was made ready. The only way to the network.
     fn send(&mut self, timeout: Duration) -> impl Future<Output = Verdict> + Send;
 
+    /// What the wait after this is drawn from.
     fn draw(&mut self, budget: Option<Budget>) -> Draw;
 
     /// Writes the entry down, before it counts.
@@ -24,7 +30,7 @@ pub(crate) trait World {
 }
 
 /// Runs the operation to an end.
-pub(crate) async fn run<W: World>(world: &mut W, history: &mut History, policy: &Policy) -> Outcome {
+pub async fn run<W: World>(world: &mut W, history: &mut History, policy: &Policy) -> Outcome {
     let mut ready = false;
     loop {
         let entry = match history.next(policy, world.now()) {

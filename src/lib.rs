@@ -60,7 +60,8 @@ mod attempt;
 mod authorize;
 mod call;
 mod client;
-mod driver;
+#[doc(hidden)]
+pub mod driver;
 pub mod engine;
 mod error;
 mod pairs;

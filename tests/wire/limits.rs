@@ -104,6 +104,14 @@ async fn a_short_body_without_an_error_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_timeout_of_reqwests_own_leaves_the_doubt() {
+    let sandbox = sandbox([Fault::stall_after_executing()]).await;
+    let client = builder().http(|http| http.timeout(ms(200))).retry(Retry::default().max_attempts(1)).build().unwrap();
+    let error = fails(pay(&client, &sandbox).await, ErrorKind::Exhausted, Effect::Unknown);
+    assert_eq!((error.attempts()[0].failure(), sandbox.executions()), (Some(Failure::Timeout), 1));
+}
+
+#[tokio::test]
 async fn a_slow_answer_is_no_failure() {
     let sandbox = sandbox([Fault::drip(16, ms(5))]).await;
     assert_eq!(pay(&client(), &sandbox).await.unwrap().attempts().len(), 1);
