@@ -6,4 +6,5 @@
 mod invariants;
 mod profiles;
 mod reading;
+mod sequences;
 mod trace;
