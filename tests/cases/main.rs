@@ -1,0 +1,119 @@
+//! Public fault reports, played against the crate over real sockets.
+//!
+//! `../reports.json` holds the reports and the data of each: what the server
+//! does, how the client is set up, what must come of it. Its variants, and what
+//! only its prose asks for, are code here, one function per report.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+mod busy;
+mod checks;
+mod class;
+mod data;
+mod dates;
+mod keys;
+mod lost;
+mod record;
+mod run;
+mod scene;
+mod script;
+mod storm;
+#[cfg(feature = "rustls")]
+mod tls;
+mod waits;
+mod wire;
+
+use std::collections::BTreeSet;
+
+use data::Report;
+use run::{Name, Run};
+
+macro_rules! played {
+    ($($id:literal $name:ident $runs:path,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread")]
+            async fn $name() {
+                run::play($id, $runs).await;
+            }
+        )*
+
+        const PLAYED: &[(&str, fn(&Report) -> Vec<Run>)] = &[$(($id, $runs)),*];
+    };
+}
+
+played! {
+    "KEY-01" key_01_one_key_for_all_attempts keys::key_01,
+    "KEY-05" key_05_malformed_keys_are_refused keys::key_05,
+    "KEY-06" key_06_letter_case keys::key_06,
+    "LOST-01" lost_01_closed_on_a_kept_connection lost::lost_01,
+    "LOST-02" lost_02_error_after_execution lost::lost_02,
+    "LOST-03" lost_03_timeout_hides_a_success lost::lost_03,
+    "LOST-05" lost_05_truncated_body lost::lost_05,
+    "LOST-06" lost_06_page_for_data lost::lost_06,
+    "BUSY-01" busy_01_in_progress_is_polled busy::busy_01,
+    "BUSY-02" busy_02_in_progress_for_ever busy::busy_02,
+    "BUSY-03" busy_03_final_refusals busy::busy_03,
+    "BUSY-04" busy_04_conflict_with_ourselves busy::busy_04,
+    "BUSY-06" busy_06_stored_error busy::busy_06,
+    "WAIT-01" wait_01_retry_after_date waits::wait_01,
+    "WAIT-02" wait_02_retry_after_too_long waits::wait_02,
+    "WAIT-03" wait_03_retry_after_unusable waits::wait_03,
+    "WAIT-05" wait_05_retry_after_missing waits::wait_05,
+    "TIME-01" time_01_many_attempts waits::time_01,
+    "TIME-03" time_03_wait_beyond_the_deadline waits::time_03,
+    "TIME-04" time_04_deadline_over_all_attempts waits::time_04,
+    "REDIR-01" redir_01_not_followed wire::redir_01,
+    "REDIR-02" redir_02_not_followed_elsewhere wire::redir_02,
+    "PROXY-01" proxy_01_own_duplicate_in_progress wire::proxy_01,
+    "BODY-01" body_01_same_bytes wire::body_01,
+    "STORM-01" storm_01_spread_out storm::storm_01,
+    "CLASS-01" class_01_never_sent_or_perhaps class::class_01,
+    "CLASS-02" class_02_unauthorized_in_the_middle class::class_02,
+}
+
+/// Reports, or variants of one, that are not played here, and why.
+const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
+    ("KEY-03", None, "needs a journal: two calls of one operation"),
+    ("LOST-05", Some("e: h2 RST NO_ERROR mid-body"), "needs a scripted HTTP/2 server"),
+    ("H2-01", None, "needs a scripted HTTP/2 server"),
+    ("H2-03", None, "needs a scripted HTTP/2 server"),
+    ("H2-04", None, "needs a scripted HTTP/2 server"),
+    ("CRASH-01", None, "needs a journal and a process to kill"),
+    ("CRASH-02", None, "needs a journal, `abandon` and `resume`"),
+    ("CRASH-03", None, "needs a journal that fails"),
+    ("CRASH-04", None, "needs a journal in SQLite"),
+    ("CRASH-06", None, "needs a journal and two processes"),
+    ("CANCEL-01", None, "needs a journal: the second call finds the first one's key there"),
+    ("CLOCK-01", None, "needs a journal and a clock to be set"),
+    ("CLOCK-02", None, "needs a clock to be set"),
+];
+
+#[test]
+fn every_report_is_played_or_said_not_to_be() {
+    let all: BTreeSet<String> = data::ids().into_iter().collect();
+    let played: BTreeSet<&str> = PLAYED.iter().map(|(id, _)| *id).collect();
+    let elsewhere: BTreeSet<&str> = ELSEWHERE.iter().filter(|left| left.1.is_none()).map(|left| left.0).collect();
+    assert!(played.is_disjoint(&elsewhere));
+    let found: BTreeSet<String> = played.union(&elsewhere).map(|id| (*id).to_owned()).collect();
+    assert_eq!(found, all);
+    for (id, variant, why) in ELSEWHERE {
+        println!("{id} {}: {why}", variant.unwrap_or("whole"));
+    }
+}
+
+#[test]
+fn every_variant_has_code_and_nothing_is_named_that_is_none() {
+    for (id, runs) in PLAYED {
+        let report = data::report(id);
+        let left_out = ELSEWHERE.iter().filter(|left| left.0 == *id).filter_map(|left| left.1);
+        let runs = runs(&report);
+        let coded = runs.iter().filter_map(|run| match &run.name {
+            Name::Variant(label) => Some(*label),
+            Name::AsGiven | Name::Also(_) => None,
+        });
+        let coded: Vec<&str> = coded.chain(left_out).collect();
+        let distinct: BTreeSet<&str> = coded.iter().copied().collect();
+        assert_eq!(distinct.len(), coded.len(), "{id}: a label twice");
+        assert_eq!(distinct, report.variants.iter().map(String::as_str).collect(), "{id}");
+    }
+}
