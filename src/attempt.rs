@@ -152,6 +152,8 @@ impl fmt::Debug for Attempt {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Failure {
+    /// It could not be made into an HTTP request.
+    Request,
     /// No connection: refused, no such host, TLS, or the proxy said no.
     Connect,
     /// No connection in time.
@@ -174,6 +176,7 @@ impl Failure {
     /// A word or two for a log line.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Request => "not a request",
             Self::Connect => "no connection",
             Self::ConnectTimeout => "connect timeout",
             Self::Certificate => "bad certificate",

@@ -9,6 +9,7 @@ use http::header::{
 use http::{Method, StatusCode};
 use url::Url;
 
+use crate::request::MOST_HEADERS;
 use crate::submission::Submission;
 
 /// Brings the credentials of each attempt: a fresh token, an HMAC signature, a
@@ -22,14 +23,26 @@ use crate::submission::Submission;
 /// A closure without `await` is one too: `.authorize(|parts: &mut Parts<'_>| ..)`.
 ///
 /// ```
+/// use std::sync::Mutex;
 /// use oncekey::{Authorize, Parts};
 ///
-/// struct Token;
+/// /// Keeps a token until the server turns it down.
+/// struct Tokens(Mutex<Option<String>>);
 ///
-/// impl Authorize for Token {
+/// async fn fetch_token() -> Result<String, std::io::Error> {
+///     Ok("fresh".to_owned()) // from your identity provider
+/// }
+///
+/// impl Authorize for Tokens {
 ///     async fn authorize(&self, parts: &mut Parts<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-///         let token = if parts.previous_status().is_some_and(|status| status == 401) { "new" } else { "old" };
+///         let refused = parts.previous_status().is_some_and(|status| status == 401);
+///         let kept = self.0.lock().unwrap().clone().filter(|_| !refused);
+///         let token = match kept {
+///             Some(token) => token,
+///             None => fetch_token().await?,
+///         };
 ///         parts.set_header("authorization", format!("Bearer {token}"))?;
+///         *self.0.lock().unwrap() = Some(token);
 ///         Ok(())
 ///     }
 /// }
@@ -142,7 +155,9 @@ impl<'a> Parts<'a> {
     {
         let name = name.try_into().map_err(|_| HeaderRefused { name: None, problem: "is no header name" })?;
         let fixed = [ACCEPT, HOST, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE, TRANSFER_ENCODING];
-        let problem = if name == *self.key_header {
+        let problem = if self.set.len() >= MOST_HEADERS {
+            "is one too many"
+        } else if name == *self.key_header {
             "carries the key, which is the same for every attempt"
         } else if fixed.contains(&name) || name.as_str().starts_with("content-") {
             "says what is sent or how the answer is read; set it on the request"

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Request};
 
-use crate::attempt::{Attempt, DateText, WaitReason};
+use crate::attempt::{Attempt, DateText, Failure, WaitReason};
 use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
@@ -17,10 +17,10 @@ use crate::policy::Schedule;
 use crate::profile::{Asked, Glance};
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-use crate::submission::Submission;
+use crate::submission::{IdempotencyKey, Submission};
 use crate::transport::{self, Head, Progress};
 
-/// Less than this is not worth the attempt that the hook left it to.
+/// What the hook must leave of an attempt's time.
 const SHORTEST_SEND: Duration = Duration::from_millis(50);
 
 /// One operation: its state and what it needs. In memory of its own, since the
@@ -39,6 +39,7 @@ struct Call {
     now: Moment,
     started: Moment,
     log: Vec<Attempt>,
+    attempt_timeout: Duration,
     /// What the hook brought for the attempt that is about to be sent, and how long it took.
     authorized: Vec<(HeaderName, HeaderValue)>,
     authorizing: Duration,
@@ -60,6 +61,7 @@ impl Operation {
             now,
             started: now,
             log: Vec::with_capacity(1),
+            attempt_timeout: policy.attempt_time(),
             authorized: Vec::new(),
             authorizing: Duration::ZERO,
             progress: Progress::default(),
@@ -85,6 +87,10 @@ impl Operation {
         {
             key.release();
         }
+        // Another operation began under a clone of this key: what that one sent is not known here.
+        let contested = call.submission.key.as_ref().is_some_and(IdempotencyKey::is_contested);
+        let effect = history.effect_with(contested);
+        let unbuilt = call.log.last().is_some_and(|attempt| attempt.failure == Some(Failure::Request));
         let profile = &call.client.profile;
         let response = |(head, verdict): (Head, Verdict), key, attempts| Response {
             status: head.status,
@@ -103,14 +109,17 @@ impl Operation {
             Some(last) if outcome == Outcome::Applied => Ok(response(last, key, attempts)),
             last => {
                 let record = Record {
-                    effect: history.effect(),
+                    effect,
                     operation,
                     response: last.map(|last| response(last, key.clone(), attempts.clone())),
                     key,
                     attempts,
-                    resume_at: history.next_at().map(runtime::system_time),
+                    resume_at: history.next_at().filter(|_| may_go_on(outcome)).map(runtime::system_time),
                     source: call.progress.cause.take(),
                 };
+                if unbuilt {
+                    return Err(Error::unbuilt(record));
+                }
                 Err(Error::ended(outcome, call.problem.take(), record))
             }
         }
@@ -142,7 +151,10 @@ impl Call {
             let glance = Glance::over(&head.headers);
             attempt.status = Some(head.status);
             attempt.date = glance.date.and_then(|date| DateText::new(date.as_bytes()));
-            attempt.request_id = glance.request_id.and_then(|id| id.to_str().ok()).map(Into::into);
+            let key = self.submission.key.as_ref().map_or("", |key| key.as_str());
+            // Some servers echo the key there.
+            let discreet = |id: &&str| key.is_empty() || !id.contains(key);
+            attempt.request_id = glance.request_id.and_then(|id| id.to_str().ok()).filter(discreet).map(Into::into);
         }
     }
 }
@@ -172,7 +184,9 @@ impl World for Call {
         };
         let previous = self.log.last().and_then(|attempt| attempt.status);
         let mut parts = Parts::new(&self.submission, self.client.profile.key_header(), attempt, previous);
-        let outcome = runtime::within(limit, hook.authorize(&mut parts)).await;
+        // Something must be left for the sending.
+        let allowed = limit.saturating_sub(SHORTEST_SEND.min(limit / 2));
+        let outcome = runtime::within(allowed, hook.authorize(&mut parts)).await;
         let headers = parts.into_headers();
         let done = runtime::now();
         self.authorizing = done.since(self.now);
@@ -186,6 +200,10 @@ impl World for Call {
                 self.progress.cause = Some(error);
                 Err(StopReason::Authorize)
             }
+            None if limit < self.attempt_timeout => {
+                self.progress.cause = None;
+                Err(StopReason::Deadline)
+            }
             None => {
                 self.progress.cause = None;
                 self.problem = Some("the `authorize` hook did not end within the attempt's timeout".into());
@@ -196,7 +214,8 @@ impl World for Call {
 
     async fn send(&mut self, timeout: Duration) -> Verdict {
         let request = self.request();
-        let timeout = timeout.saturating_sub(self.authorizing).max(SHORTEST_SEND.min(timeout));
+        // The hook ran inside the attempt's time; the deadline's is counted from now already.
+        let timeout = timeout.min(self.attempt_timeout.saturating_sub(std::mem::take(&mut self.authorizing)));
         self.progress = Progress::default();
         let client = &*self.client;
         transport::exchange(&client.http, request, timeout, client.max_response_bytes, &mut self.progress).await;
@@ -221,6 +240,9 @@ impl World for Call {
         match entry {
             Entry::Started { attempt, kind, .. } => {
                 self.started = self.now;
+                if let Some(key) = &self.submission.key {
+                    key.note_sent(self.now.time());
+                }
                 self.log.push(Attempt::started(*attempt, *kind, self.now.system_time()));
             }
             Entry::Ended { verdict, .. } => {
@@ -229,8 +251,21 @@ impl World for Call {
                     attempt.verdict = Some(*verdict);
                 }
             }
-            _ => {}
+            Entry::Created { .. }
+            | Entry::Resumed { .. }
+            | Entry::Interrupted { .. }
+            | Entry::Stopped { .. }
+            | Entry::Amended { .. }
+            | Entry::Resolved { .. } => {}
         }
+    }
+}
+
+/// Whether another try, later, is what the end leaves open.
+fn may_go_on(outcome: Outcome) -> bool {
+    match outcome {
+        Outcome::Stopped(reason) => reason.leaves_a_later_try(),
+        Outcome::Applied | Outcome::Ended(_) | Outcome::Contradicted => false,
     }
 }
 

@@ -11,7 +11,7 @@ use crate::engine::Policy;
 use crate::error::BuildError;
 use crate::policy::{Poll, Retry, Schedule, limits};
 use crate::profile::{Answer, Judgement, Profile};
-use crate::request::RequestBuilder;
+use crate::request::{RequestBuilder, SHORT_DEADLINE, SHORTEST_DEADLINE};
 use crate::runtime::Dice;
 
 /// Sends operations, each under one key, to a final answer. Cheap to clone.
@@ -184,6 +184,9 @@ impl ClientBuilder {
     /// feature, no compression without `gzip`.
     ///
     /// A timeout of reqwest's own, if set here, can only end an attempt early.
+    ///
+    /// What `default_headers` brings cannot be seen here: neither the key's
+    /// header nor `Accept`, `Range` or `If-None-Match` belong there.
     pub fn http<F>(mut self, setup: F) -> Self
     where
         F: FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + 'static,
@@ -310,7 +313,7 @@ impl ClientBuilder {
                 connect_timeout > attempt_timeout / 2,
                 "connect_timeout is over half of attempt_timeout, so that a hang while connecting would no longer prove that nothing was sent",
             ),
-            (deadline.is_zero(), "deadline is zero, in which nothing can be sent"),
+            (deadline < SHORTEST_DEADLINE, SHORT_DEADLINE),
             (max_response_bytes == 0, "max_response_bytes is 0, with which no answer can be read"),
             (
                 key_lifetime > self.profile.key_lifetime(),

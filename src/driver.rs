@@ -43,7 +43,10 @@ pub async fn run<W: World>(world: &mut W, history: &mut History, policy: &Policy
                     Err(reason) => Entry::Stopped { reason, at: world.now() },
                 }
             }
-            Action::Record(entry) => entry,
+            Action::Record(entry) => {
+                ready &= matches!(entry, Entry::Started { .. });
+                entry
+            }
             Action::Send { timeout, .. } => {
                 ready = false;
                 let verdict = world.send(timeout).await;

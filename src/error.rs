@@ -165,6 +165,11 @@ impl Error {
         Self::new(kind, what, record)
     }
 
+    /// reqwest would not make a request of it: a URL too long, a scheme that the client forbids.
+    pub(crate) fn unbuilt(record: Record) -> Self {
+        Self::new(ErrorKind::Request, "the HTTP client would not send such a request".into(), record)
+    }
+
     fn new(kind: ErrorKind, what: Cow<'static, str>, record: Record) -> Self {
         let Record { effect, operation, key, attempts, response, resume_at, source } = record;
         Self(Box::new(Inner { kind, effect, what, operation, key, attempts, response, resume_at, source }))
@@ -202,8 +207,11 @@ impl Error {
         self.0.response.as_ref()
     }
 
-    /// The earliest time for another try, where the server or the schedule
-    /// named one that this run did not reach.
+    /// The earliest time for another try under the same key, where the server
+    /// or the schedule named one that this run did not reach.
+    ///
+    /// With [`ErrorKind::KeyExpired`] it is the time that the server asked for,
+    /// which the key does not outlive.
     pub fn resume_at(&self) -> Option<SystemTime> {
         self.0.resume_at
     }
@@ -218,6 +226,9 @@ impl fmt::Display for Error {
         f.write_str(match self.0.effect {
             Effect::NotApplied => "; it was not carried out",
             Effect::Applied => "; it was carried out, its answer is missing",
+            Effect::Unknown if self.0.kind == ErrorKind::Request => {
+                "; whether an earlier use of its key was carried out is unknown"
+            }
             Effect::Unknown => "; whether it was carried out is unknown",
         })
     }
@@ -282,7 +293,7 @@ fn describe(outcome: Outcome, kind: ErrorKind) -> &'static str {
             StopReason::Attempts => "all attempts failed",
             StopReason::Polls => "it was still in progress when the time for polling was up",
             StopReason::Deadline => "the next attempt does not fit what is left of the deadline",
-            StopReason::KeyExpired => "the idempotency key is too old to be sent again",
+            StopReason::KeyExpired => "the idempotency key would be too old by the next attempt",
             StopReason::Keyless => "it has no key, may have been received, and so was not sent again",
             StopReason::Schedule => "the backoff schedule gave up",
         },
@@ -291,7 +302,7 @@ fn describe(outcome: Outcome, kind: ErrorKind) -> &'static str {
             (ErrorKind::Rejected, _) => "the idempotency layer rejected it for good",
             (ErrorKind::Pending, _) => "it is pending, and nothing shows that the server knows its key",
             (ErrorKind::TooLarge, _) => "the answer is longer than the client's limit",
-            (_, Why::Redirect) => "an unexpected redirect was not followed",
+            (_, Why::Redirect) => "an unexpected redirect, or an answer that is none yet, was not followed",
             (_, Why::KeyReused) => "the server says that the key came with another request",
             (_, Why::AlreadyProcessed) => "the server says that it was carried out before",
             (_, Why::StoredError) => "the server repeats an error that it stored under the key",

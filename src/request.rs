@@ -8,6 +8,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::Method;
 use http::header::{AUTHORIZATION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
+use percent_encoding::percent_decode_str;
 use serde::Serialize;
 use url::Url;
 
@@ -51,6 +52,17 @@ struct Problem {
     source: Option<Cause>,
 }
 
+/// Far more than any server takes, and less than a header map does.
+pub(crate) const MOST_HEADERS: usize = 1000;
+
+/// An attempt is not started with less than this.
+pub(crate) const SHORTEST_DEADLINE: Duration = Duration::from_millis(50);
+
+pub(crate) const SHORT_DEADLINE: &str = "deadline is under 50 ms, in which no attempt is started";
+
+/// The longest that an HTTP library sends (`http::Uri`).
+const LONGEST_URL: usize = u16::MAX as usize - 1;
+
 const BAD_URL: &str = "the URL cannot be used: it must be absolute, with http or https and a host";
 
 impl RequestBuilder {
@@ -59,7 +71,7 @@ impl RequestBuilder {
             Ok(url) => (Some(url), None),
             Err(error) => (None, Some(Problem { what: BAD_URL.into(), source: Some(Box::new(error.without_url())) })),
         };
-        let draft = Box::new(Draft {
+        let mut draft = Box::new(Draft {
             method,
             url,
             headers: Vec::with_capacity(4),
@@ -72,6 +84,7 @@ impl RequestBuilder {
             deadline: None,
             problem,
         });
+        draft.take_credentials();
         Self { client, draft }
     }
 
@@ -112,27 +125,15 @@ impl RequestBuilder {
     }
 
     /// `Authorization: Bearer`, never printed.
-    pub fn bearer_auth<T: fmt::Display>(self, token: T) -> Self {
-        self.authorization(format!("Bearer {token}"))
+    pub fn bearer_auth<T: fmt::Display>(mut self, token: T) -> Self {
+        self.draft.authorization(format!("Bearer {token}"));
+        self
     }
 
     /// `Authorization: Basic` (RFC 7617), never printed.
-    pub fn basic_auth<U: fmt::Display, P: fmt::Display>(self, username: U, password: Option<P>) -> Self {
-        let credentials = match password {
-            Some(password) => format!("{username}:{password}"),
-            None => format!("{username}:"),
-        };
-        self.authorization(format!("Basic {}", BASE64.encode(credentials)))
-    }
-
-    fn authorization(mut self, value: String) -> Self {
-        match HeaderValue::try_from(value) {
-            Ok(mut value) => {
-                value.set_sensitive(true);
-                self.draft.headers.push((AUTHORIZATION, value));
-            }
-            Err(_) => self.draft.fail("the credentials hold a character that a header cannot", None),
-        }
+    pub fn basic_auth<U: fmt::Display, P: fmt::Display>(mut self, username: U, password: Option<P>) -> Self {
+        let password = password.map_or_else(String::new, |password| password.to_string());
+        self.draft.basic(&username.to_string(), &password);
         self
     }
 
@@ -153,7 +154,10 @@ impl RequestBuilder {
     pub fn json<T: Serialize + ?Sized>(mut self, json: &T) -> Self {
         match serde_json::to_vec(json) {
             Ok(body) => self.draft.typed_body(HeaderValue::from_static("application/json"), body),
-            Err(error) => self.draft.fail("the body cannot be written as JSON", Some(Box::new(error))),
+            // The error itself may repeat what it could not write.
+            Err(_) => self
+                .draft
+                .fail("the body cannot be written as JSON: its `Serialize` failed, or a map's keys are no text", None),
         }
         self
     }
@@ -181,8 +185,16 @@ impl RequestBuilder {
 
     /// A key of your own, in the place of a new one. See [`IdempotencyKey`].
     pub fn idempotency_key(mut self, key: impl Into<IdempotencyKey>) -> Self {
-        if self.draft.key.replace(key.into()).is_some() {
-            self.draft.fail("two idempotency keys were given: one operation has one key", None);
+        let key = key.into();
+        match &self.draft.key {
+            // Of the two the one that may have been sent before stays: it is what is known of the effect.
+            Some(first) => {
+                if first.is_fresh() {
+                    self.draft.key = Some(key);
+                }
+                self.draft.fail("two idempotency keys were given: one operation has one key", None);
+            }
+            None => self.draft.key = Some(key),
         }
         self
     }
@@ -217,7 +229,8 @@ impl RequestBuilder {
         self
     }
 
-    /// How long this operation may take, waits included.
+    /// How long this operation may take, waits included. A hang while connecting
+    /// that the deadline cuts short counts as in doubt.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.draft.deadline = Some(deadline);
         self
@@ -268,6 +281,32 @@ impl Draft {
         self.body = Some(body.into());
     }
 
+    fn authorization(&mut self, value: String) {
+        match HeaderValue::try_from(value) {
+            Ok(mut value) => {
+                value.set_sensitive(true);
+                self.headers.push((AUTHORIZATION, value));
+            }
+            Err(_) => self.fail("the credentials hold a character that a header cannot", None),
+        }
+    }
+
+    fn basic(&mut self, username: &str, password: &str) {
+        self.authorization(format!("Basic {}", BASE64.encode(format!("{username}:{password}"))));
+    }
+
+    /// User and password of a URL are sent as `Authorization: Basic`, as reqwest does.
+    fn take_credentials(&mut self) {
+        let Some(url) = self.url.as_mut().filter(|url| url.password().is_some() || !url.username().is_empty()) else {
+            return;
+        };
+        let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let (username, password) = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
+        // Only a URL without a host has no place for them, and that is refused.
+        let _ = url.set_username("").and_then(|()| url.set_password(None));
+        self.basic(&username, &password);
+    }
+
     /// Checks it, and makes of it what every attempt sends.
     fn freeze(mut self: Box<Self>, client: &Inner, policy: &Policy) -> Result<Submission, Error> {
         let profile = &client.profile;
@@ -294,6 +333,12 @@ impl Draft {
         };
         if let Some(value) = key.as_ref().and_then(|key| profile.key_value(key.as_str())) {
             self.headers.push((profile.key_header().clone(), value));
+        }
+        // RFC 9110, 8.6: some gateways turn a POST without a length away.
+        let expects_content = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
+        let is_empty = self.body.as_ref().is_none_or(Bytes::is_empty);
+        if expects_content && is_empty && !self.headers.iter().any(|(name, _)| *name == CONTENT_LENGTH) {
+            self.headers.push((CONTENT_LENGTH, HeaderValue::from_static("0")));
         }
         Ok(Submission {
             method: self.method,
@@ -326,6 +371,9 @@ impl Draft {
                 }
                 _ => self.fail(BAD_URL, None),
             }
+            if url_length(&self.url) > LONGEST_URL {
+                self.fail("the URL is longer than 65,534 bytes", None);
+            }
         }
         if let Some(what) = self.bad_header(profile.key_header()) {
             self.fail(what, None);
@@ -345,8 +393,8 @@ impl Draft {
         if self.attempt_timeout.is_some_and(|timeout| timeout.is_zero()) {
             self.fail("attempt_timeout is zero, in which nothing can be sent", None);
         }
-        if self.deadline.is_some_and(|deadline| deadline.is_zero()) {
-            self.fail("deadline is zero, in which nothing can be sent", None);
+        if self.deadline.is_some_and(|deadline| deadline < SHORTEST_DEADLINE) {
+            self.fail(SHORT_DEADLINE, None);
         }
         if let Some(timeout) = self.attempt_timeout
             && !policy.fits_the_key(timeout)
@@ -357,6 +405,9 @@ impl Draft {
     }
 
     fn bad_header(&self, key_header: &HeaderName) -> Option<Cow<'static, str>> {
+        if self.headers.len() > MOST_HEADERS {
+            return Some("there are more than 1,000 headers".into());
+        }
         let length = self.body.as_ref().map_or(0, Bytes::len);
         self.headers.iter().find_map(|(name, value)| {
             if name == key_header {
@@ -370,6 +421,10 @@ impl Draft {
             }
         })
     }
+}
+
+fn url_length(url: &Option<Url>) -> usize {
+    url.as_ref().map_or(0, |url| url.as_str().len())
 }
 
 impl fmt::Debug for RequestBuilder {

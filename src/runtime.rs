@@ -1,8 +1,8 @@
 //! The only clock, the only timer and the only dice.
 #![allow(clippy::disallowed_methods)] // this is the one place for them
 
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::engine::Time;
@@ -43,37 +43,54 @@ struct Start {
 
 static START: OnceLock<Start> = OnceLock::new();
 
-/// How far the clock has come to be ahead of the monotonic one: it only grows.
-static AHEAD: AtomicU64 = AtomicU64::new(0);
+/// How far this clock is ahead of the monotonic one: it only grows.
+struct Lead {
+    ahead: AtomicU64,
+    /// How long the machine had slept when the lead was last raised: so much of it is counted.
+    slept: Mutex<u64>,
+}
 
-/// A wall clock behind by more than this was set back.
-const SET_BACK: u64 = 1_000_000_000;
+static LEAD: Lead = Lead { ahead: AtomicU64::new(0), slept: Mutex::new(0) };
+
+/// A wall clock further off than this was set, or the machine slept.
+const STEP: u64 = 1_000_000_000;
 
 /// The time. It never decreases, is never behind the wall clock, and goes on at
 /// least as fast as the machine's boot clock, so that neither a sleep of the
 /// machine nor a wall clock set back stops a deadline or renews a key.
 pub(crate) fn now() -> Moment {
     let start = START.get_or_init(|| Start { monotonic: Instant::now(), wall: wall(), boot: boot_clock() });
-    reading(start, nanos(start.monotonic.elapsed()), wall(), boot_clock, &AHEAD)
+    reading(start, nanos(start.monotonic.elapsed()), wall(), boot_clock, &LEAD)
 }
 
-fn reading(start: &Start, elapsed: u64, wall: u64, boot: impl Fn() -> Option<u64>, ahead: &AtomicU64) -> Moment {
+fn reading(start: &Start, elapsed: u64, wall: u64, boot: impl Fn() -> Option<u64>, lead: &Lead) -> Moment {
     let expected = start.wall.saturating_add(elapsed);
-    let told = expected.saturating_add(raise(ahead, wall.saturating_sub(expected)));
-    if told.saturating_sub(wall) <= SET_BACK {
-        return Moment(told);
+    let by_wall = wall.saturating_sub(expected);
+    let ahead = lead.ahead.load(Ordering::Relaxed);
+    if by_wall.abs_diff(ahead) <= STEP && wall >= expected {
+        return Moment(expected.saturating_add(lead.raise(by_wall)));
     }
-    // The monotonic clock stands still while the machine sleeps, and this wall clock cannot tell.
+    // The wall clock was set, or the machine slept, while the monotonic clock stood still.
     let slept = match (start.boot, boot()) {
         (Some(then), Some(now)) => now.saturating_sub(then).saturating_sub(elapsed),
         _ => 0,
     };
-    Moment(expected.saturating_add(raise(ahead, slept)))
+    Moment(expected.saturating_add(lead.step(by_wall, slept)))
 }
 
-fn raise(most: &AtomicU64, to: u64) -> u64 {
-    let before = most.load(Ordering::Relaxed);
-    if to <= before { before } else { most.fetch_max(to, Ordering::Relaxed).max(to) }
+impl Lead {
+    fn raise(&self, to: u64) -> u64 {
+        let before = self.ahead.load(Ordering::Relaxed);
+        if to <= before { before } else { self.ahead.fetch_max(to, Ordering::Relaxed).max(to) }
+    }
+
+    /// Adds what was slept since the last step, or follows the wall clock if that is further.
+    fn step(&self, by_wall: u64, slept: u64) -> u64 {
+        let mut counted = self.slept.lock().unwrap_or_else(PoisonError::into_inner);
+        let ahead = self.ahead.load(Ordering::Relaxed).saturating_add(slept.saturating_sub(*counted));
+        *counted = slept.max(*counted);
+        self.raise(ahead.max(by_wall))
+    }
 }
 
 const fn nanos(span: Duration) -> u64 {
@@ -154,19 +171,19 @@ mod tests {
     /// A clock that was started at 1,000 s of wall time and 500 s after boot.
     struct Clock {
         start: Start,
-        ahead: AtomicU64,
+        lead: Lead,
     }
 
     impl Clock {
         fn new() -> Self {
             Self {
                 start: Start { monotonic: Instant::now(), wall: secs(1000), boot: Some(secs(500)) },
-                ahead: AtomicU64::new(0),
+                lead: Lead { ahead: AtomicU64::new(0), slept: Mutex::new(0) },
             }
         }
 
         fn read(&self, elapsed: u64, wall: u64, boot: u64) -> u64 {
-            reading(&self.start, secs(elapsed), secs(wall), || Some(secs(boot)), &self.ahead).0 / 1_000_000_000
+            reading(&self.start, secs(elapsed), secs(wall), || Some(secs(boot)), &self.lead).0 / 1_000_000_000
         }
     }
 
@@ -186,6 +203,16 @@ mod tests {
         let clock = Clock::new();
         assert_eq!(clock.read(10, 800, 4110), 4610, "slept an hour, seen by the boot clock alone");
         assert_eq!(clock.read(20, 4620, 4120), 4620);
+        // Set forward, set back, then asleep: each of the three counts once.
+        let clock = Clock::new();
+        assert_eq!(clock.read(10, 4610, 510), 4610, "set an hour forward");
+        assert_eq!(clock.read(20, 1020, 520), 4620, "set back");
+        assert_eq!(clock.read(30, 1030, 4130), 8230, "slept an hour");
+        assert_eq!(clock.read(40, 1040, 4140), 8240);
+        // Asleep first, which the wall clock tells, and set back afterwards.
+        let clock = Clock::new();
+        assert_eq!(clock.read(10, 4610, 4110), 4610);
+        assert_eq!(clock.read(20, 1020, 4120), 4620, "the sleep is not counted again");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use bytes::Bytes;
@@ -32,7 +32,8 @@ use crate::runtime;
 pub struct IdempotencyKey {
     text: Text,
     first_sent: Option<SystemTime>,
-    fresh: Option<Arc<Freshness>>,
+    /// What its clones have in common; none for a key that was drawn for one operation.
+    shared: Option<Arc<Use>>,
 }
 
 #[derive(Clone)]
@@ -50,10 +51,9 @@ impl IdempotencyKey {
     /// Should the system's generator fail, the key is empty, and every request
     /// with it is refused before anything is sent.
     pub fn random() -> Self {
-        let fresh = Some(Arc::new(Freshness(AtomicU8::new(FRESH))));
         match Self::drawn() {
-            Ok(key) => Self { fresh, ..key },
-            Err(_) => Self { text: Text::Other("".into()), first_sent: None, fresh: None },
+            Ok(key) => Self { shared: Some(Arc::new(Use::new(FRESH))), ..key },
+            Err(_) => Self { text: Text::Other("".into()), first_sent: None, shared: None },
         }
     }
 
@@ -62,14 +62,16 @@ impl IdempotencyKey {
         let uuid = uuid::Builder::from_random_bytes(runtime::random_bytes()?).into_uuid();
         let mut text = [0; 36];
         uuid.hyphenated().encode_lower(&mut text);
-        Ok(Self { text: Text::Uuid(text), first_sent: None, fresh: None })
+        Ok(Self { text: Text::Uuid(text), first_sent: None, shared: None })
     }
 
     /// A key of your own: 1 to 300 visible ASCII characters without quotes. The
     /// client's profile may ask for more, and is asked when it is used.
     ///
     /// It may have been sent before, so an operation under it starts in doubt:
-    /// a refusal then says nothing about what came earlier.
+    /// a refusal then says nothing about what came earlier. Its lifetime counts
+    /// from its first attempt here, which all of its clones know of, unless
+    /// [`first_sent`](Self::first_sent) says when it was sent elsewhere.
     ///
     /// # Errors
     ///
@@ -77,7 +79,7 @@ impl IdempotencyKey {
     pub fn parse(key: impl AsRef<str>) -> Result<Self, KeyError> {
         let key = key.as_ref();
         KeyFormat::any().check(key)?;
-        Ok(Self { text: Text::Other(key.into()), first_sent: None, fresh: None })
+        Ok(Self { text: Text::Other(key.into()), first_sent: None, shared: Some(Arc::new(Use::new(USED))) })
     }
 
     /// When it was first sent. Its lifetime counts from then instead of from
@@ -85,7 +87,7 @@ impl IdempotencyKey {
     #[must_use]
     pub fn first_sent(mut self, at: SystemTime) -> Self {
         self.first_sent = Some(at);
-        self.fresh = None;
+        self.shared = Some(Arc::new(Use::new(USED)));
         self
     }
 
@@ -99,28 +101,51 @@ impl IdempotencyKey {
 
     /// Whether nobody can have sent it.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.fresh.as_ref().is_some_and(|fresh| fresh.0.load(Ordering::Acquire) == FRESH)
+        self.shared.as_ref().is_some_and(|shared| shared.state.load(Ordering::Acquire) == FRESH)
     }
 
     /// Where an operation's key came from, if it begins with this one now.
     pub(crate) fn claim(&self) -> KeyOrigin {
-        match &self.fresh {
-            Some(fresh) if fresh.claim() => KeyOrigin::Drawn,
-            Some(_) | None => KeyOrigin::Given { first_sent: self.first_sent.map(runtime::time) },
+        let elsewhere = self.first_sent.map(runtime::time);
+        let Some(shared) = &self.shared else {
+            return KeyOrigin::Given { first_sent: elsewhere };
+        };
+        if shared.claim() {
+            return KeyOrigin::Drawn;
         }
+        let here = shared.first_sent();
+        KeyOrigin::Given { first_sent: here.into_iter().chain(elsewhere).min() }
     }
 
     /// Nothing was started under the claim: it is as fresh as it was.
     pub(crate) fn release(&self) {
-        if let Some(fresh) = &self.fresh {
-            fresh.release();
+        if let Some(shared) = &self.shared {
+            shared.release();
         }
+    }
+
+    /// An attempt under it is about to be sent.
+    pub(crate) fn note_sent(&self, at: Time) {
+        if let Some(shared) = &self.shared {
+            shared.first_sent.fetch_min(at.as_millis(), Ordering::AcqRel);
+        }
+    }
+
+    /// Whether somebody else began an operation under it since the claim.
+    pub(crate) fn is_contested(&self) -> bool {
+        self.shared.as_ref().is_some_and(|shared| shared.state.load(Ordering::Acquire) == USED)
     }
 
     /// The key as it is handed out after a use: never fresh, with its age.
     pub(crate) fn used(mut self, since: Option<Time>) -> Self {
-        self.fresh = None;
-        self.first_sent = since.map(runtime::system_time).or(self.first_sent);
+        match since {
+            Some(since) => {
+                self.first_sent = Some(runtime::system_time(since));
+                self.shared = None;
+            }
+            // What is to be known of it is yet to come.
+            None => self.shared = Some(Arc::new(Use::new(USED))),
+        }
         self
     }
 }
@@ -163,25 +188,38 @@ pub(crate) fn abbreviated(key: &str) -> String {
     format!("{}…", key.get(..shown).unwrap_or_default())
 }
 
-/// Whether a random key was ever used, shared by its clones.
-struct Freshness(AtomicU8);
+/// What became of a key in this process, shared by its clones.
+struct Use {
+    state: AtomicU8,
+    /// Milliseconds since the epoch of the first attempt under it.
+    first_sent: AtomicU64,
+}
 
 const FRESH: u8 = 0;
 const CLAIMED: u8 = 1;
 const USED: u8 = 2;
 
-impl Freshness {
+impl Use {
+    const fn new(state: u8) -> Self {
+        Self { state: AtomicU8::new(state), first_sent: AtomicU64::new(u64::MAX) }
+    }
+
     /// The first to claim it has it fresh; for anybody after that it is used.
     fn claim(&self) -> bool {
-        let first = self.0.compare_exchange(FRESH, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_ok();
+        let first = self.state.compare_exchange(FRESH, CLAIMED, Ordering::AcqRel, Ordering::Acquire).is_ok();
         if !first {
-            self.0.store(USED, Ordering::Release);
+            self.state.store(USED, Ordering::Release);
         }
         first
     }
 
     fn release(&self) {
-        let _ = self.0.compare_exchange(CLAIMED, FRESH, Ordering::AcqRel, Ordering::Acquire);
+        let _ = self.state.compare_exchange(CLAIMED, FRESH, Ordering::AcqRel, Ordering::Acquire);
+    }
+
+    fn first_sent(&self) -> Option<Time> {
+        let millis = self.first_sent.load(Ordering::Acquire);
+        (millis != u64::MAX).then(|| Time::from_millis(millis))
     }
 }
 
@@ -322,6 +360,17 @@ mod tests {
         key.clone().release();
         assert_eq!(key.claim(), KeyOrigin::Drawn, "nothing was started under it");
         assert_eq!(key.used(None).claim(), given);
+
+        let key = IdempotencyKey::random();
+        assert_eq!((key.claim(), key.is_contested()), (KeyOrigin::Drawn, false));
+        key.note_sent(Time::from_millis(7000));
+        key.note_sent(Time::from_millis(9000));
+        let known = KeyOrigin::Given { first_sent: Some(Time::from_millis(7000)) };
+        assert_eq!(key.clone().claim(), known, "its clones know when it was first sent");
+        assert!(key.is_contested());
+        let parsed = IdempotencyKey::parse("a-key").unwrap();
+        parsed.clone().note_sent(Time::from_millis(7000));
+        assert_eq!(parsed.claim(), known);
         assert_eq!(IdempotencyKey::parse("a-key").unwrap().claim(), given);
         let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(5);
         let sent = IdempotencyKey::random().first_sent(at);

@@ -113,7 +113,7 @@ impl Progress {
                     .received(now),
             ),
             (None, Some(Failure::Connect | Failure::ConnectTimeout)) => Exchange::Unsent { hopeless: false },
-            (None, Some(Failure::Certificate)) => Exchange::Unsent { hopeless: true },
+            (None, Some(Failure::Certificate | Failure::Request)) => Exchange::Unsent { hopeless: true },
             (None, Some(_) | None) => Exchange::NoHead,
         };
         profile.read(asked, &exchange)
@@ -123,6 +123,9 @@ impl Progress {
 /// A connection that was never made is the one proof that nothing was sent;
 /// redirects, which would break it, are not followed.
 fn before_the_head(error: &reqwest::Error) -> Failure {
+    if error.is_builder() {
+        return Failure::Request;
+    }
     match (error.is_connect(), error.is_timeout()) {
         (true, true) => Failure::ConnectTimeout,
         (true, false) if is_bad_certificate(error) => Failure::Certificate,

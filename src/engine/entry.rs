@@ -158,6 +158,18 @@ pub enum StopReason {
     Schedule,
 }
 
+impl StopReason {
+    /// Whether the same operation may be tried again later under its key, when
+    /// the wait that the last attempt asked for is over. `KeyExpired` is
+    /// counted: it may be that wait which the key does not outlive.
+    pub const fn leaves_a_later_try(self) -> bool {
+        match self {
+            Self::Attempts | Self::Polls | Self::Deadline | Self::KeyExpired => true,
+            Self::Request | Self::Authorize | Self::Keyless | Self::Schedule => false,
+        }
+    }
+}
+
 /// Which open journal works on an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner(u128);

@@ -304,6 +304,17 @@ impl History {
         }
     }
 
+    /// The same, where somebody else may have sent the key too: then only what
+    /// the idempotency layer bound is certain not to have been carried out.
+    pub const fn effect_with(&self, contested: bool) -> Effect {
+        match (self.effect(), self.method, self.standing) {
+            (Effect::NotApplied, MethodKind::Idempotent | MethodKind::Other, Standing::Clean) if contested => {
+                Effect::Unknown
+            }
+            (effect, _, _) => effect,
+        }
+    }
+
     /// How many attempts were started, over all runs.
     pub const fn attempts(&self) -> u32 {
         self.attempts

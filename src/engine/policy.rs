@@ -66,6 +66,11 @@ impl Policy {
         self
     }
 
+    /// How long one attempt may take, as it was set.
+    pub const fn attempt_time(&self) -> Duration {
+        self.attempt_timeout
+    }
+
     /// How long a run may take, waits included.
     pub const fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;

@@ -53,17 +53,26 @@ impl<'a> Asked<'a> {
     /// JSON counts as asked for unless the caller's own `Accept` names other
     /// types and no JSON.
     pub(super) fn wants_json(&self) -> bool {
-        let mut named = false;
-        for value in self.headers.all(&ACCEPT) {
-            for range in value.to_str().unwrap_or_default().split(',') {
-                let range = range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-                if range == "*/*" || range == "application/*" || range.ends_with("/json") || range.ends_with("+json") {
-                    return true;
-                }
-                named |= !range.is_empty();
-            }
-        }
-        !named
+        let accepted = self.accepted();
+        let is_json = |range: &String| {
+            range == "*/*" || range == "application/*" || range.ends_with("/json") || range.ends_with("+json")
+        };
+        accepted.is_empty() || accepted.iter().any(is_json)
+    }
+
+    /// A page counts as asked for only if the caller's `Accept` names it.
+    pub(super) fn wants_html(&self) -> bool {
+        self.accepted()
+            .iter()
+            .any(|range| range == "text/html" || range == "application/xhtml+xml" || range == "text/*")
+    }
+
+    /// The media ranges of the caller's `Accept`, in lower case.
+    fn accepted(&self) -> Vec<String> {
+        let ranges = self.headers.all(&ACCEPT);
+        let ranges = ranges.iter().flat_map(|value| value.to_str().unwrap_or_default().split(','));
+        let named = ranges.map(|range| range.split(';').next().unwrap_or_default().trim().to_ascii_lowercase());
+        named.filter(|range| !range.is_empty()).collect()
     }
 }
 
@@ -199,6 +208,11 @@ impl<'a> Answer<'a> {
             || super::json::begins_like_html(self.body)
     }
 
+    /// Whether it says that it is JSON, its framing proves no length, and it is none.
+    pub(super) fn is_cut_json(&self) -> bool {
+        !self.length_proved && !self.is_what_it_says()
+    }
+
     /// Whether a body that came whole is the JSON that its content type says.
     /// Where the framing proved the length both ends are enough.
     pub(super) fn is_what_it_says(&self) -> bool {
@@ -230,13 +244,14 @@ impl<'a> Glance<'a> {
         let mut glance = Self::default();
         for (name, value) in headers {
             if *name == CONTENT_TYPE {
-                glance.content_type = Some(value);
+                glance.content_type.get_or_insert(value);
             } else if *name == CONTENT_LENGTH {
                 glance.has_length = true;
             } else if *name == DATE {
                 glance.date = Some(value);
             } else if *name == TRANSFER_ENCODING {
-                glance.is_chunked = true;
+                // Any other coding is read to the connection's end.
+                glance.is_chunked = value.as_bytes().trim_ascii_end().to_ascii_lowercase().ends_with(b"chunked");
             } else if *name == CONTENT_ENCODING {
                 glance.is_encoded = true;
             } else if matches!(name.as_str(), "request-id" | "x-request-id" | "x-correlation-id") {

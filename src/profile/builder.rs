@@ -202,6 +202,14 @@ impl ProfileBuilder {
         if self.key_lifetime.is_zero() {
             return Err(ProfileError("the key lifetime must be longer than zero".into()));
         }
+        self.key_format.is_possible().map_err(ProfileError)?;
+        if !self.keyed.is_empty() && !self.key_format.takes_a_uuid() {
+            return Err(ProfileError(
+                "a key that is drawn is a UUID of 36 characters, which this key format does not take: \
+                 name no keyed methods, and bring a key of your own with each request"
+                    .into(),
+            ));
+        }
         let rules = self
             .rules
             .iter()
@@ -225,7 +233,7 @@ impl ProfileBuilder {
             code_paths: self.code_paths.iter().map(|path| compile_path(path)).collect::<Result<_, _>>()?,
             rules_on_success: rules.iter().any(|(matcher, _)| matcher.may_match_success()),
             rules,
-            settles: self.settles.iter().map(Matcher::compile).collect::<Result<_, _>>()?,
+            settles: self.settles.iter().map(refusal).collect::<Result<_, _>>()?,
             should_retry: self.should_retry.as_deref().map(header).transpose()?,
             errors_stored: self.errors_stored,
             limits_before_work: self.limits_before_work,
@@ -239,6 +247,14 @@ impl ProfileBuilder {
     pub(super) fn preset(self) -> Profile {
         self.build().expect("a preset's names, values and paths are well formed")
     }
+}
+
+fn refusal(matcher: &Matcher) -> Result<super::matcher::Compiled, ProfileError> {
+    let compiled = matcher.compile()?;
+    if compiled.may_match_success() {
+        return Err(ProfileError("`settles` is for refusals: its statuses go from 400 up".into()));
+    }
+    Ok(compiled)
 }
 
 fn header(name: &str) -> Result<HeaderName, ProfileError> {

@@ -51,6 +51,17 @@ impl KeyFormat {
         self.quoted
     }
 
+    pub(super) fn is_possible(&self) -> Result<(), std::borrow::Cow<'static, str>> {
+        if self.min > self.max {
+            return Err("the key format's shortest key is longer than its longest".into());
+        }
+        Ok(())
+    }
+
+    pub(super) const fn takes_a_uuid(&self) -> bool {
+        self.min <= 36 && self.max >= 36
+    }
+
     /// What any API could take; a profile may ask for more.
     pub(crate) const fn any() -> Self {
         Self::visible(1..=LONGEST)

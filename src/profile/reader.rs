@@ -23,7 +23,7 @@ pub(super) fn read(profile: &Data, asked: &Asked<'_>, exchange: &Exchange<'_>) -
                 let verdict = (rule.read)(&case)?;
                 Some(if rule.heeds_header { case.heed_header(verdict) } else { verdict })
             });
-            let verdict = verdict.unwrap_or(IN_DOUBT).with_mark(case.marked);
+            let verdict = verdict.unwrap_or_else(|| case.heed_header(IN_DOUBT)).with_mark(case.marked);
             case.heed_named_wait(verdict)
         }
     }
@@ -87,7 +87,7 @@ impl<'a> Case<'a> {
 
     /// A page came where data was asked for.
     fn is_page(&self) -> bool {
-        self.answer.is_html() && self.asked.wants_json()
+        self.answer.is_html() && (self.asked.wants_json() || !self.asked.wants_html())
     }
 
     /// Such an answer has no content (RFC 9110, 9.3.2, 15.3.5, 15.3.6).
@@ -174,6 +174,7 @@ fn rule_5_error_cut(case: &Case<'_>) -> Option<Verdict> {
         return None;
     }
     match case.answer.extent {
+        Extent::Whole if case.answer.is_cut_json() => retry(Reach::Ambiguous, Why::CutBody),
         Extent::Whole => None,
         Extent::Cut => retry(Reach::Ambiguous, Why::CutBody),
         Extent::TooLarge => stop(Reach::Ambiguous, Why::TooLarge),
@@ -197,7 +198,8 @@ fn rule_6_idempotency_layer(case: &Case<'_>) -> Option<Verdict> {
 }
 
 fn rule_8_page_for_data(case: &Case<'_>) -> Option<Verdict> {
-    if case.is_success() && !case.has_no_content() && case.is_page() {
+    let came = !case.answer.body.is_empty() || case.answer.extent != Extent::Whole;
+    if case.is_success() && came && !case.has_no_content() && case.is_page() {
         return retry(Reach::Ambiguous, Why::WrongType);
     }
     None
@@ -270,7 +272,8 @@ fn rule_13_replayed_refusal(case: &Case<'_>) -> Option<Verdict> {
 }
 
 fn rule_14_settling_refusal(case: &Case<'_>) -> Option<Verdict> {
-    if case.profile.settles.iter().any(|pattern| case.matches(pattern)) {
+    // Nothing of the idempotency layer speaks of a request without a key.
+    if case.asked.key.is_some() && case.profile.settles.iter().any(|pattern| case.matches(pattern)) {
         return stop(Reach::Rejected, Why::Refusal);
     }
     None
@@ -298,15 +301,15 @@ fn rule_16_refusal(case: &Case<'_>) -> Option<Verdict> {
     }
 }
 
-/// Parts of codes that may speak of an earlier attempt of ours.
-const OF_AN_EARLIER_ONE: [&str; 16] = [
+/// Parts of codes that may speak of an earlier attempt of ours, whatever
+/// separates their words.
+const OF_AN_EARLIER_ONE: [&str; 15] = [
     "idempot",
     "dup",
     "exist",
     "already",
     "conflict",
-    "in_use",
-    "in-use",
+    "inuse",
     "used",
     "reus",
     "progress",
@@ -338,7 +341,7 @@ fn names_another_cause(code: &Scalar) -> bool {
     let identifier = code.len() <= 128
         && code.starts_with(|first: char| first.is_ascii_alphabetic())
         && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
-    let code = code.to_ascii_lowercase();
+    let code: String = code.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
     identifier && !OF_AN_EARLIER_ONE.iter().any(|part| code.contains(part))
 }
 

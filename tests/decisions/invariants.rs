@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use oncekey::engine::{
-    Action, Advice, Draw, Effect, Entry, History, KeyOrigin, MethodKind, Outcome, Owner, Policy, Reach, StopReason,
-    Time, Verdict, Why,
+    Action, Advice, AttemptKind, Draw, Effect, Entry, History, KeyOrigin, MethodKind, Outcome, Owner, Policy, Reach,
+    StopReason, Time, Verdict, Why,
 };
 use proptest::prelude::*;
 
@@ -68,6 +68,7 @@ struct Limits {
     policy: Policy,
     attempts: u32,
     lifetime: u64,
+    poll_limit: u64,
 }
 
 fn policies() -> impl Strategy<Value = Limits> {
@@ -90,7 +91,7 @@ fn policies() -> impl Strategy<Value = Limits> {
                 .deadline(ms(deadline))
                 .key_lifetime(ms(lifetime))
                 .authorizes(hook);
-            Limits { policy, attempts, lifetime }
+            Limits { policy, attempts, lifetime, poll_limit: limit }
         })
 }
 
@@ -132,7 +133,7 @@ struct Told {
 }
 
 /// Runs it. The true clock only goes on; what the process reads may lie behind.
-fn run(limits: Limits, (origin, method): (KeyOrigin, MethodKind), moves: &[Move], to_the_end: bool) -> Told {
+fn run(limits: Limits, (origin, method): (KeyOrigin, MethodKind), moves: &[Move], tail: Option<Verdict>) -> Told {
     let policy = limits.policy;
     let created = created(origin, method);
     let mut history = History::replay(std::slice::from_ref(&created)).unwrap();
@@ -144,14 +145,15 @@ fn run(limits: Limits, (origin, method): (KeyOrigin, MethodKind), moves: &[Move]
     let mut lift = 0_u64;
     let mut outcome = None;
     let mut steps = 0;
-    let calm = Move::Act { took: 10, verdict: TIMEOUT, draw: Draw::Entropy(7) };
     let mut script = moves.iter();
     loop {
         steps += 1;
         let step = match script.next() {
             Some(step) => step.clone(),
-            None if to_the_end && steps < 20_000 => calm.clone(),
-            None => break,
+            None => match tail {
+                Some(verdict) if steps < 100_000 => Move::Act { took: 10, verdict, draw: Draw::Entropy(7) },
+                Some(_) | None => break,
+            },
         };
         let now = Time::from_millis(START.as_millis() + truth - behind + lift);
         match step {
@@ -223,7 +225,7 @@ proptest! {
 
     #[test]
     fn send_only_after_started_is_durable(policy in policies(), origin in origins(), moves in moves()) {
-        let told = run(policy, origin, &moves, false);
+        let told = run(policy, origin, &moves, None);
         for send in &told.sends {
             let Entry::Started { attempt: started, .. } = &told.entries[send.written - 1] else {
                 panic!("sent after {:?}", told.entries[send.written - 1]);
@@ -237,7 +239,7 @@ proptest! {
 
     #[test]
     fn not_applied_only_if_bound_or_never_in_doubt(policy in policies(), origin in origins(), moves in moves()) {
-        let told = run(policy, origin, &moves, false);
+        let told = run(policy, origin, &moves, None);
         if told.method != MethodKind::Safe && told.effect == Effect::NotApplied {
             let bound = told.reaches().any(|reach| reach == Reach::Rejected);
             let doubt = told.has_open_attempt()
@@ -251,7 +253,7 @@ proptest! {
 
     #[test]
     fn never_sent_past_key_lifetime(policy in policies(), origin in origins(), moves in moves()) {
-        let told = run(policy, origin, &moves, false);
+        let told = run(policy, origin, &moves, None);
         if told.method == MethodKind::Safe {
             return Ok(());
         }
@@ -280,7 +282,7 @@ proptest! {
 
     #[test]
     fn polls_only_once_the_server_knows_the_key(policy in policies(), origin in origins(), moves in moves()) {
-        let told = run(policy, origin, &moves, false);
+        let told = run(policy, origin, &moves, None);
         let mut known = false;
         for (entry, following) in told.entries.iter().zip(told.entries.iter().skip(1)) {
             if let Entry::Ended { verdict, next_at, .. } = entry {
@@ -296,7 +298,7 @@ proptest! {
 
     #[test]
     fn polls_have_their_own_budget(policy in policies(), origin in origins(), moves in moves()) {
-        let told = run(policy, origin, &moves, false);
+        let told = run(policy, origin, &moves, None);
         for run in told.runs() {
             let is_poll = |verdict: &Verdict| verdict.reach() == Reach::Accepted { knows_key: true };
             let ended = || run.iter().filter_map(|entry| match entry {
@@ -307,12 +309,21 @@ proptest! {
             let first_poll = ended().find(|(verdict, _)| is_poll(verdict)).map(|(_, at)| at);
             // Attempts that ended in this run, the one taken over from a dead owner apart.
             prop_assert!(failures <= told.limits.attempts as usize, "{:#?}", told);
+            let mut due = None;
             for entry in run {
                 match entry {
                     Entry::Stopped { reason: StopReason::Attempts, .. } => {
                         prop_assert_eq!(failures, told.limits.attempts as usize, "a poll was counted as a failure");
                     }
                     Entry::Stopped { reason: StopReason::Polls, .. } => prop_assert!(first_poll.is_some()),
+                    Entry::Started { kind: AttemptKind::Poll, .. } => {
+                        // Nothing refills the time for polling, a failure in between least of all.
+                        if let (Some(due), Some(first_poll)) = (due, first_poll) {
+                            let last: Time = first_poll.after(ms(told.limits.poll_limit));
+                            prop_assert!(due <= last, "{:#?}", told);
+                        }
+                    }
+                    Entry::Ended { next_at, .. } => due = *next_at,
                     _ => {}
                 }
             }
@@ -321,7 +332,7 @@ proptest! {
 
     #[test]
     fn recovery_equals_replay(policy in policies(), origin in origins(), moves in moves()) {
-        let told = run(policy, origin, &moves, false);
+        let told = run(policy, origin, &moves, None);
         let mut living = History::replay(&told.entries[..1]).unwrap();
         for (index, entry) in told.entries.iter().enumerate().skip(1) {
             living.apply(entry).unwrap();
@@ -333,14 +344,15 @@ proptest! {
     }
 
     #[test]
-    fn every_run_ends(policy in policies(), origin in origins(), moves in moves()) {
-        let told = run(policy, origin, &moves, true);
+    fn every_run_ends(policy in policies(), origin in origins(), moves in moves(), tail in verdicts()) {
+        // Whatever the server goes on saying, for ever.
+        let told = run(policy, origin, &moves, Some(tail));
         prop_assert!(told.outcome.is_some(), "no end after {} steps", told.steps);
     }
 
     #[test]
     fn contradiction_is_unknown(policy in policies(), origin in origins(), moves in moves()) {
-        let told = run(policy, origin, &moves, false);
+        let told = run(policy, origin, &moves, None);
         let applied = told.reaches().any(|reach| matches!(reach, Reach::Applied | Reach::AppliedUnread));
         let rejected = told.reaches().any(|reach| reach == Reach::Rejected);
         if applied && rejected {
@@ -377,7 +389,7 @@ fn entries() -> impl Strategy<Value = Entry> {
         time().prop_map(|at| Entry::Resumed { owner: Owner::new(1), at }),
         (0_u32..6, time()).prop_map(|(attempt, at)| Entry::Started {
             attempt,
-            kind: oncekey::engine::AttemptKind::Retry,
+            kind: AttemptKind::Retry,
             timeout: Duration::MAX,
             at
         }),

@@ -111,6 +111,9 @@ fn a_profile_of_ones_own_is_checked() {
         (rule(Matcher::new().code_at("errors[0]", "X")), "errors[0]"),
         (rule(Matcher::new().header("a b", "X")), "a b"),
         (builder().settles(Matcher::new().code_at("", "X")).build(), "place in a JSON body"),
+        (builder().settles(Matcher::new().status(200)).build(), "refusals"),
+        (builder().key_format(KeyFormat::visible(1..=32)).build(), "36 characters"),
+        (builder().key_format(KeyFormat::visible(400..=500)).keyed_methods([]).build(), "shortest"),
     ] {
         let error = error.unwrap_err().to_string();
         assert!(error.contains(word), "{error}");

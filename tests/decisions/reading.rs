@@ -155,6 +155,10 @@ fn rule_5_a_cut_error_settles_nothing() {
     let busy = case(409, &[JSON], r#"{"code":"IDEMPOTENCY_IN_PROGRESS"}"#);
     busy.clone().extent(Extent::Cut).gives(Ambiguous, Retry, Why::CutBody);
     busy.gives(RUNNING, Retry, Why::InProgress);
+    // Half a body is half a body, whatever the connection says of it.
+    let half = r#"{"code":"IDEMPOTENCY_IN_PROGRESS","m"#;
+    case(422, &[JSON], half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+    case(422, &[JSON], r#"{"code":"NO"}"#).close_delimited().gives(Refused, Stop, Why::Refusal);
     // Before rule 13.
     case(400, &[JSON, MARK], "{").extent(Extent::Cut).gives(Ambiguous, Retry, Why::CutBody);
 }
@@ -220,6 +224,7 @@ fn rule_7_the_servers_word_changes_the_advice_alone() {
     at(400, &[says(true)], "").gives(Refused, Retry, Why::Refusal);
     at(409, &[says(true)], "").gives(Ambiguous, Retry, Why::Conflict);
     at(429, &[says(false)], "").gives(Ambiguous, Stop, Why::RateLimited);
+    at(424, &[says(true)], "").gives(Ambiguous, Retry, Why::Other);
     at(401, &[says(false)], "").gives(Refused, Stop, Why::Refusal);
     at(200, &[HTML, says(false)], "<html>").gives(Ambiguous, Stop, Why::WrongType);
     at(500, &[MARK, says(true)], "").gives(Ambiguous, Retry, Why::StoredError);
@@ -254,6 +259,11 @@ fn rule_8_a_page_is_no_success() {
     for accept in ["*/*", "application/json", "text/html, application/hal+json;q=0.5", "application/*"] {
         case(200, &[HTML], "<html>").asking("accept", accept).gives(Ambiguous, Retry, Why::WrongType);
     }
+    // Nor is one read as the XML that was asked for.
+    case(200, &[HTML], "<html>login").asking("accept", "application/xml").gives(Ambiguous, Retry, Why::WrongType);
+    // What holds nothing is no page.
+    case(201, &[HTML], "").gives(Applied, Stop, Why::Success);
+    case(201, &[HTML], "").extent(Extent::Cut).gives(Ambiguous, Retry, Why::WrongType);
     case(204, &[HTML], "").gives(Applied, Stop, Why::Success);
     case(200, &[HTML], "").method(Method::HEAD).gives(Applied, Stop, Why::Success);
 }
@@ -295,8 +305,11 @@ fn rule_10_a_success_that_cannot_be_read() {
     odd().close_delimited().gives(AppliedUnread, Retry, Why::CutBody);
     odd().close_delimited().http2().gives(AppliedUnread, Retry, Why::CutBody);
     let mut chunked = odd().close_delimited();
-    chunked.headers.insert("transfer-encoding", "chunked".parse().unwrap());
+    chunked.headers.insert("transfer-encoding", "gzip, Chunked".parse().unwrap());
     chunked.gives(Applied, Stop, Why::Success);
+    // Any other coding is read to the connection's end, which proves nothing.
+    chunked.headers.insert("transfer-encoding", "identity".parse().unwrap());
+    chunked.gives(AppliedUnread, Retry, Why::CutBody);
     case(201, &[("content-type", "application/problem+json")], "{").gives(AppliedUnread, Retry, Why::CutBody);
     // What is not said to be JSON, or is still encoded, is not held to it.
     case(201, &[("content-type", "text/plain")], "{").gives(Applied, Stop, Why::Success);
@@ -349,7 +362,14 @@ fn rule_14_refusals_that_the_provider_says_are_final() {
     let declined = case(402, &[JSON], r#"{"code":"card_declined"}"#);
     declined.clone().profile(profile.clone()).gives(Rejected, Stop, Why::Refusal);
     declined.gives(Refused, Stop, Why::Refusal);
+    declined_keyless(&profile);
     case(402, &[JSON], r#"{"code":"other"}"#).profile(profile).gives(Refused, Stop, Why::Refusal);
+}
+
+/// It says nothing about a request that had no key.
+fn declined_keyless(profile: &Profile) {
+    let declined = case(402, &[JSON], r#"{"code":"card_declined"}"#).keyless();
+    declined.profile(profile.clone()).gives(Refused, Stop, Why::Refusal);
 }
 
 #[test]
@@ -396,6 +416,10 @@ fn rule_17_conflicts_by_their_code() {
         "",
         "caf\u{e9}",
         "in-flight",
+        "keyInUse",
+        "InProgress",
+        "keyInUse",
+        "InProgress",
     ] {
         case(409, &[JSON], &format!(r#"{{"code":"{code}"}}"#)).gives(Ambiguous, Stop, Why::Conflict);
     }

@@ -96,6 +96,31 @@ async fn a_hook_has_the_attempts_time_and_no_more() {
     assert!(here.requests().is_empty());
 }
 
+/// Takes this long each time.
+struct Slow(Duration);
+
+impl Authorize for Slow {
+    #[allow(clippy::disallowed_methods)] // what takes time
+    async fn authorize(&self, _: &mut Parts<'_>) -> Outcome {
+        tokio::time::sleep(self.0).await;
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn the_hooks_time_counts_once() {
+    // 1,000 ms in all: 300 for the hook leave 700 for an answer that takes 400.
+    let here = Sandbox::builder().work(ms(400)).start().await.unwrap();
+    let client = builder().authorize(Slow(ms(300))).attempt_timeout(ms(1000)).build().unwrap();
+    let sent = client.post(here.url("/pay")).json(&payment()).deadline(ms(1000)).send().await.unwrap();
+    assert_eq!(sent.attempts().len(), 1);
+    // Where the deadline cut the hook short, it is the deadline that ended the run.
+    let here = sandbox([Fault::answer_lost()]).await;
+    let client = builder().authorize(Slow(ms(300))).attempt_timeout(ms(1000)).build().unwrap();
+    let sent = client.post(here.url("/pay")).json(&payment()).deadline(ms(500)).send().await;
+    let _ = fails(sent, ErrorKind::Exhausted, Effect::Unknown);
+}
+
 #[tokio::test]
 async fn a_hook_sets_headers_and_nothing_else() {
     let refused = Arc::new(Mutex::new(Vec::new()));

@@ -35,7 +35,9 @@ async fn a_request_that_cannot_be_sent_says_why() {
         (Box::new((|r| r.json(&std::collections::BTreeMap::from([((1, 2), 3)]))) as Bad), "JSON"),
         (Box::new((|r| r.operation("income:7")) as Bad), "journal"),
         (Box::new((|r| r.gone_is_done()) as Bad), "DELETE"),
-        (Box::new((|r| r.deadline(ms(0))) as Bad), "deadline is zero"),
+        (Box::new((|r| r.deadline(ms(0))) as Bad), "deadline is under 50 ms"),
+        (Box::new((|r| r.deadline(ms(49))) as Bad), "deadline is under 50 ms"),
+        (Box::new((|r| (0..1001).fold(r, |r, _| r.header("x-a", "1"))) as Bad), "1,000 headers"),
         (Box::new((|r| r.attempt_timeout(ms(0))) as Bad), "attempt_timeout is zero"),
         (Box::new((|r| r.attempt_timeout(Duration::MAX)) as Bad), "lifetime"),
     ];
@@ -64,12 +66,30 @@ async fn a_url_that_is_none_says_so() {
         let error = fails(client().post(url).send().await, ErrorKind::Request, Effect::NotApplied);
         assert!(error.to_string().contains("URL"), "{error}");
     }
+    let long = format!("http://127.0.0.1:1/{}", "x".repeat(70_000));
+    let error = fails(client().post(long).send().await, ErrorKind::Request, Effect::NotApplied);
+    assert!(error.to_string().contains("65,534"), "{error}");
+}
+
+#[tokio::test]
+async fn what_the_http_client_would_not_send_was_not_sent() {
+    let sandbox = sandbox([]).await;
+    let strict = builder().http(|http| http.https_only(true)).build().unwrap();
+    let error = fails(pay(&strict, &sandbox).await, ErrorKind::Request, Effect::NotApplied);
+    assert_eq!(error.attempts().len(), 1);
 }
 
 #[tokio::test]
 async fn a_fresh_key_of_the_callers_leaves_nothing_open() {
     let error = client().post("/relative").idempotency_key(IdempotencyKey::random()).send().await;
-    fails(error, ErrorKind::Request, Effect::NotApplied);
+    let _ = fails(error, ErrorKind::Request, Effect::NotApplied);
+    // Of two keys the one that may have been sent before counts.
+    let used = || IdempotencyKey::parse(UUID).unwrap();
+    let both = |one, two| client().post("http://127.0.0.1:1/").idempotency_key(one).idempotency_key(two);
+    let _ = fails(both(IdempotencyKey::random(), used()).send().await, ErrorKind::Request, Effect::Unknown);
+    let _ = fails(both(used(), IdempotencyKey::random()).send().await, ErrorKind::Request, Effect::Unknown);
+    let random = both(IdempotencyKey::random(), IdempotencyKey::random());
+    let _ = fails(random.send().await, ErrorKind::Request, Effect::NotApplied);
 }
 
 #[test]
@@ -100,7 +120,7 @@ fn a_client_that_cannot_be_built_says_why() {
         (|b| b.attempt_timeout(ms(0)), "attempt_timeout is zero"),
         (|b| b.connect_timeout(ms(0)), "connect_timeout is zero"),
         (|b| b.attempt_timeout(ms(100)).connect_timeout(ms(51)), "half of attempt_timeout"),
-        (|b| b.deadline(ms(0)), "deadline is zero"),
+        (|b| b.deadline(ms(0)), "deadline is under 50 ms"),
         (|b| b.max_response_bytes(0), "max_response_bytes"),
         (|b| b.key_lifetime(ms(86_400_001)), "longer than the profile's"),
         (|b| b.key_lifetime(ms(0)), "shorter than attempt_timeout"),

@@ -57,6 +57,31 @@ async fn polling_ends_with_its_own_limit() {
 }
 
 #[tokio::test]
+async fn there_is_no_later_try_where_nothing_may_be_sent() {
+    let sandbox = sandbox([Fault::status(503)]).await;
+    let sent = client().post(sandbox.url("/pay")).without_key().send().await;
+    assert_eq!(fails(sent, ErrorKind::Unsettled, Effect::Unknown).resume_at(), None);
+}
+
+#[tokio::test]
+#[allow(clippy::disallowed_methods)] // to fill a queue
+async fn a_connection_that_hangs_is_proof_that_nothing_was_sent() {
+    // Nobody accepts, and the queue is full.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut waiting = Vec::new();
+    while let Ok(Ok(stream)) = tokio::time::timeout(ms(100), tokio::net::TcpStream::connect(address)).await {
+        waiting.push(stream);
+    }
+    let client = builder().connect_timeout(ms(100)).retry(Retry::default().max_attempts(2).base_delay(ms(0)));
+    let sent = client.build().unwrap().post(format!("http://{address}/pay")).send().await;
+    let error = fails(sent, ErrorKind::Exhausted, Effect::NotApplied);
+    assert_eq!(error.attempts()[0].failure(), Some(Failure::ConnectTimeout));
+}
+
+#[tokio::test]
 async fn an_answer_over_the_limit_is_read_no_further() {
     let small = || builder().max_response_bytes(1000).build().unwrap();
     let here = sandbox([Fault::oversized(100_000)]).await;

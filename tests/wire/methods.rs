@@ -106,6 +106,39 @@ async fn queries_forms_and_credentials_as_in_reqwest() {
 }
 
 #[tokio::test]
+async fn credentials_in_a_url_are_sent_as_basic() {
+    let sandbox = sandbox([]).await;
+    let url = format!("http://us%40er:p%3Aw@{}/pay", sandbox.addr());
+    let _ = client().post(url).json(&payment()).send().await.unwrap();
+    assert_eq!(sandbox.requests()[0].headers()["authorization"], "Basic dXNAZXI6cDp3");
+}
+
+#[tokio::test]
+async fn a_post_without_content_says_so() {
+    let sandbox = sandbox([]).await;
+    for request in [client().post(sandbox.url("/pay")), client().post(sandbox.url("/pay")).body("")] {
+        let _ = request.send().await.unwrap();
+    }
+    assert!(sandbox.requests().iter().all(|request| request.headers()["content-length"] == "0"));
+}
+
+#[cfg(feature = "gzip")]
+#[tokio::test]
+async fn compressed_answers_are_read_and_their_cuts_noticed() {
+    // {"id":"pay_1"}
+    const GZIP: &[u8] = &[
+        31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 171, 86, 202, 76, 81, 178, 82, 42, 72, 172, 140, 55, 84, 170, 5, 0, 224, 21,
+        31, 93, 14, 0, 0, 0,
+    ];
+    let zipped = |bytes: &'static [u8]| {
+        Fault::status(201).header("content-encoding", "gzip").body("application/json", bytes).executing()
+    };
+    let sandbox = sandbox([zipped(&GZIP[..20]), zipped(GZIP)]).await;
+    let response = pay(&client(), &sandbox).await.unwrap();
+    assert_eq!((response.text().as_str(), response.attempts().len()), (r#"{"id":"pay_1"}"#, 2));
+}
+
+#[tokio::test]
 async fn responses_are_read_without_waiting() {
     let sandbox = sandbox([Fault::none(), Fault::status(200).body("text/plain", "caf\u{e9}".as_bytes())]).await;
     let response = pay(&client(), &sandbox).await.unwrap();

@@ -55,7 +55,7 @@ async fn same_bytes_on_every_attempt() {
 }
 
 #[tokio::test]
-async fn a_thousand_at_once_are_carried_out_once_each() {
+async fn three_hundred_at_once_are_carried_out_once_each() {
     let sandbox = Sandbox::builder().chaos(7, 300).start().await.unwrap();
     let client = builder()
         .retry(Retry::default().max_attempts(40).base_delay(ms(2)).max_delay(ms(20)))
@@ -236,6 +236,34 @@ async fn a_key_taken_from_an_error_keeps_its_age() {
     let again = client.post(sandbox.url("/v1/payments")).json(&payment()).idempotency_key(old).send().await;
     fails(again, ErrorKind::KeyExpired, Effect::Unknown);
     assert_eq!(sandbox.requests().len(), 1);
+}
+
+#[tokio::test]
+#[allow(clippy::disallowed_methods)] // a key that grows old
+async fn the_clones_of_a_key_share_its_age() {
+    for key in [IdempotencyKey::random(), IdempotencyKey::parse(IdempotencyKey::random().as_str()).unwrap()] {
+        let sandbox = sandbox([Fault::answer_lost(), Fault::answer_lost()]).await;
+        let client = builder().key_lifetime(ms(700)).attempt_timeout(ms(500));
+        let client = client.retry(Retry::default().max_attempts(1)).build().unwrap();
+        let pay = || client.post(sandbox.url("/pay")).json(&payment()).idempotency_key(&key).send();
+        let _ = fails(pay().await, ErrorKind::Exhausted, Effect::Unknown);
+        tokio::time::sleep(ms(200)).await;
+        let _ = fails(pay().await, ErrorKind::KeyExpired, Effect::Unknown);
+        assert_eq!(sandbox.requests().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_two_share_is_certain_for_neither() {
+    // The first one's refusal comes when the second, under a clone of its key, is carried out.
+    let sandbox = sandbox([Fault::status(400).with_stall_before_head().lasting(ms(60_000))]).await;
+    let key = IdempotencyKey::random();
+    let pay = || client().post(sandbox.url("/pay")).json(&payment()).idempotency_key(&key).send();
+    let first = tokio::spawn(pay());
+    sandbox.until(|sandbox| sandbox.requests().len() == 1).await;
+    assert_eq!(pay().await.unwrap().status(), 201);
+    sandbox.advance(ms(120_000));
+    let _ = fails(first.await.unwrap(), ErrorKind::Refused, Effect::Unknown);
 }
 
 #[tokio::test]

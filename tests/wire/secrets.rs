@@ -49,8 +49,21 @@ async fn no_public_type_prints_a_secret() {
     is_discreet(&format!("{:?}", error.response().unwrap()), &whole);
     let response = request(&url).send().await.unwrap();
     is_discreet(&format!("{response:?}"), &whole);
-    let body = response.json::<u8>().unwrap_err();
-    is_discreet(&format!("{body} {body:?}"), &whole);
+    #[derive(Debug, serde::Deserialize)]
+    #[allow(dead_code)]
+    struct Typed {
+        status: u8,
+    }
+    let body = response.json::<Typed>().unwrap_err();
+    is_discreet(&format!("{body} {body:?}"), "captured");
+    for unwritable in [client.post(&url).query(CARD), client.post(&url).form(CARD)] {
+        let error = unwritable.send().await.unwrap_err();
+        is_discreet(&format!("{error} {error:?}"), &whole);
+    }
+    // Some servers echo the key as the request's id.
+    let echo = crate::sandbox([Fault::status(400).header("x-request-id", format!("id-{whole}"))]).await;
+    let error = client.post(echo.url("/")).idempotency_key(&key).send().await.unwrap_err();
+    is_discreet(&format!("{error:?}"), &whole);
 
     // A connection that fails has a URL in reqwest's error.
     let refused = request(&format!("http://127.0.0.1:1/pay?card={CARD}")).send().await.unwrap_err();
