@@ -66,8 +66,8 @@ pub(crate) fn now() -> Moment {
 fn reading(start: &Start, elapsed: u64, wall: u64, boot: impl Fn() -> Option<u64>, lead: &Lead) -> Moment {
     let expected = start.wall.saturating_add(elapsed);
     let by_wall = wall.saturating_sub(expected);
-    let ahead = lead.ahead.load(Ordering::Relaxed);
-    if by_wall.abs_diff(ahead) <= STEP && wall >= expected {
+    let told = expected.saturating_add(lead.ahead.load(Ordering::Relaxed));
+    if wall.abs_diff(told) <= STEP {
         return Moment(expected.saturating_add(lead.raise(by_wall)));
     }
     // The wall clock was set, or the machine slept, while the monotonic clock stood still.
@@ -213,6 +213,18 @@ mod tests {
         let clock = Clock::new();
         assert_eq!(clock.read(10, 4610, 4110), 4610);
         assert_eq!(clock.read(20, 1020, 4120), 4620, "the sleep is not counted again");
+    }
+
+    #[test]
+    fn the_boot_clock_is_read_only_after_a_step() {
+        let clock = Clock::new();
+        let unasked = || panic!("no step, and the boot clock was read");
+        for (elapsed, wall) in
+            [(10, secs(1010)), (20, secs(1020) - 500), (30, secs(1030) + 900_000_000), (40, secs(1040))]
+        {
+            let told = reading(&clock.start, secs(elapsed), wall, unasked, &clock.lead);
+            assert!(told.0 >= wall);
+        }
     }
 
     #[test]
