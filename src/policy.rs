@@ -5,8 +5,10 @@ use crate::runtime::Dice;
 
 /// How often, and how far apart, an operation is tried again after failures.
 ///
-/// Default: 5 attempts, the first included; delays drawn evenly from 0 to
-/// 0.5 s, doubled after each failure, up to 30 s ("full jitter").
+/// Default: 12 attempts, the first included; delays drawn evenly from 0 to
+/// 0.5 s, doubled after each failure, up to 30 s ("full jitter"). With these,
+/// 99 of 100 operations ride out an outage of 30 s; `docs/defaults.md` in the
+/// repository has the measurements.
 ///
 /// ```
 /// use std::time::Duration;
@@ -46,7 +48,7 @@ impl Retry {
 
 impl Default for Retry {
     fn default() -> Self {
-        Self { max_attempts: 5, base_delay: Duration::from_millis(500), max_delay: Duration::from_secs(30) }
+        Self { max_attempts: 12, base_delay: Duration::from_millis(500), max_delay: Duration::from_secs(30) }
     }
 }
 

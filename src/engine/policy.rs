@@ -19,12 +19,12 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The defaults: 5 attempts; backoff from 0.5 s, doubled, up to 30 s; polls
+    /// The defaults: 12 attempts; backoff from 0.5 s, doubled, up to 30 s; polls
     /// from 1 s, times 1.5, up to 5 s, for at most 2 minutes; 60 s an attempt;
     /// 5 minutes in all; a key lives 24 hours; no `authorize` hook.
     pub const fn new() -> Self {
         Self {
-            max_attempts: 5,
+            max_attempts: 12,
             base_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(30),
             poll_interval: Duration::from_secs(1),

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
+mod defaults;
 mod driving;
 mod invariants;
 mod profiles;
