@@ -220,8 +220,13 @@ impl Told {
     }
 }
 
+/// `PROPTEST_CASES=100000` for a longer run.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").map_or(600, |count| count.parse().unwrap())
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn send_only_after_started_is_durable(policy in policies(), origin in origins(), moves in moves()) {
