@@ -139,7 +139,7 @@ type Setup = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + 
 /// | setting | default |
 /// |---|---|
 /// | [`profile`](Self::profile) | [`Profile::generic`] |
-/// | [`retry`](Self::retry) | 5 attempts; delays from 0.5 s, doubled, up to 30 s, full jitter |
+/// | [`retry`](Self::retry) | 12 attempts; delays from 0.5 s, doubled, up to 30 s, full jitter |
 /// | [`poll`](Self::poll) | from 1 s, times 1.5, up to 5 s, for 2 minutes |
 /// | [`attempt_timeout`](Self::attempt_timeout) | 60 s |
 /// | [`connect_timeout`](Self::connect_timeout) | 10 s, or half the attempt timeout if that is less |
@@ -345,6 +345,14 @@ impl ClientBuilder {
     }
 }
 
+/// How long a connection of HTTP/2 may be silent before it is asked for a sign of life.
+#[cfg(feature = "http2")]
+const LONGEST_SILENCE: Duration = Duration::from_secs(5);
+
+/// How long that may take to come: it may have to wait behind a large request.
+#[cfg(feature = "http2")]
+const LONGEST_PING: Duration = Duration::from_secs(10);
+
 /// The settings of reqwest that must not be otherwise.
 fn settled(http: reqwest::ClientBuilder, connect: Duration, attempt: Duration) -> reqwest::ClientBuilder {
     // A redirect turns a POST into a GET, or takes key and body to another host.
@@ -360,11 +368,15 @@ fn settled(http: reqwest::ClientBuilder, connect: Duration, attempt: Duration) -
         let _ = attempt;
         http.http1_only()
     };
-    // A connection that died silently is found out within one attempt, not after all of them.
+    // A connection that died silently is found out by the middle of an attempt, not after all of
+    // them. Shorter than a quarter would be too short for a round trip: who first has to connect
+    // takes three or four in an attempt. The caps are for requests with a shorter attempt timeout of
+    // their own, which these settings, being the connection's, cannot follow.
     #[cfg(feature = "http2")]
     let http = http
-        .http2_keep_alive_interval(attempt / 4)
-        .http2_keep_alive_timeout(attempt / 4)
+        .http2_keep_alive_interval((attempt / 4).min(LONGEST_SILENCE))
+        .http2_keep_alive_timeout((attempt / 4).min(LONGEST_PING))
+        // Else it would be found out by an operation, at the price of an attempt in doubt.
         .http2_keep_alive_while_idle(true);
     http
 }

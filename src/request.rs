@@ -223,7 +223,8 @@ impl RequestBuilder {
     /// How long one attempt may take, for this operation.
     ///
     /// Below twice the client's connect timeout a hang while connecting may
-    /// count as in doubt.
+    /// count as in doubt; and over HTTP/2 a connection that died silently may
+    /// cost several attempts, since its pings follow the client's own timeout.
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.draft.attempt_timeout = Some(timeout);
         self

@@ -5,7 +5,7 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
-use http::{HeaderMap, StatusCode, Version};
+use http::{HeaderMap, Method, StatusCode, Version};
 use reqwest::{Client, Request};
 
 use crate::attempt::Failure;
@@ -42,9 +42,10 @@ pub(crate) async fn exchange(
     limit: usize,
     progress: &mut Progress,
 ) {
+    let is_head = *request.method() == Method::HEAD;
     // Made here and not inside the timeout: a request is large, and would be moved once more.
     let pending = http.execute(request);
-    if runtime::within(timeout, receive(pending, limit, progress)).await.is_none() {
+    if runtime::within(timeout, receive(pending, is_head, limit, progress)).await.is_none() {
         progress.failure = Some(match &progress.head {
             Some(_) => Failure::StalledBody,
             None => Failure::Timeout,
@@ -55,6 +56,7 @@ pub(crate) async fn exchange(
 
 async fn receive(
     pending: impl Future<Output = reqwest::Result<reqwest::Response>>,
+    is_head: bool,
     limit: usize,
     progress: &mut Progress,
 ) {
@@ -84,6 +86,18 @@ async fn receive(
                 return;
             }
             Ok(Some(chunk)) => head.body.extend_from_slice(&chunk),
+            // RST_STREAM(NO_ERROR) ends a body of HTTP/2 anywhere, without an error: what is left of
+            // the length that was announced is then the only sign.
+            Ok(None)
+                if head.version > Version::HTTP_11
+                    && !is_head
+                    && head.status != StatusCode::NOT_MODIFIED
+                    && response.content_length().is_some_and(|missing| missing > 0) =>
+            {
+                progress.failure = Some(Failure::CutBody);
+                progress.cause = Some("the body ended before the length that was announced".into());
+                return;
+            }
             Ok(None) => {
                 head.extent = Extent::Whole;
                 return;

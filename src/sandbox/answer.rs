@@ -3,7 +3,8 @@
 use super::redact::Names;
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use http_body_util::Full;
 use std::fmt;
 
 #[derive(Clone, PartialEq, Eq)]
@@ -49,6 +50,15 @@ impl Answer {
     pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);
         self
+    }
+}
+
+impl From<Answer> for Response<Full<Bytes>> {
+    fn from(answer: Answer) -> Self {
+        let mut response = Self::new(Full::new(answer.body));
+        *response.status_mut() = answer.status;
+        *response.headers_mut() = answer.headers;
+        response
     }
 }
 

@@ -16,6 +16,9 @@ use std::time::Duration;
 /// headers, body, where it is cut, how long it lasts, how often) is set by the methods below the
 /// constructors; they can be combined.
 ///
+/// They are told in the words of HTTP/1. What each of them is over HTTP/2 is told in the
+/// [module's documentation](super#http2).
+///
 /// ```no_run
 /// use oncekey::sandbox::Fault;
 /// use std::time::Duration;
@@ -44,25 +47,25 @@ impl Fault {
     /// The client sees the connection close (FIN) without a byte. Served, so a new key is executed
     /// and its answer stored. With [`with_reset`](Self::with_reset): RST.
     pub fn answer_lost() -> Self {
-        Self::cut("answer_lost", At::Start, Ending::Fin)
+        Self::cut("answer_lost", At::Start, Ending::Broken)
     }
 
     /// The client sees the first `n` bytes of the head (at most all but one), then FIN. Served.
     pub fn head_cut(n: usize) -> Self {
-        Self::cut("head_cut", At::Head(n), Ending::Fin)
+        Self::cut("head_cut", At::Head(n), Ending::Broken)
     }
 
     /// The client sees the head with the body's length, `n` bytes of the body (at most all but
     /// one), then FIN. Served. With [`chunked`](Self::chunked): `n` bytes out of the only chunk, or
     /// all of them without the chunk that ends a body. An answer that has no body arrives whole.
     pub fn body_cut(n: usize) -> Self {
-        Self::cut("body_cut", At::Body(n), Ending::Fin)
+        Self::cut("body_cut", At::Body(n), Ending::Broken)
     }
 
     /// The client sees a head without any length, `n` bytes of the body (at most all), then FIN:
     /// nothing tells it that bytes are missing. Served.
     pub fn unframed_cut(n: usize) -> Self {
-        Self::cut("unframed_cut", At::Body(n), Ending::Fin).unframed()
+        Self::cut("unframed_cut", At::Body(n), Ending::Broken).unframed()
     }
 
     /// The client sees bytes that are not HTTP, then FIN. Served.
@@ -116,16 +119,12 @@ impl Fault {
 
     /// The client sees FIN without a byte. The request was read whole.
     pub fn closed_without_executing() -> Self {
-        let mut fault = Self::cut("closed_without_executing", At::Start, Ending::Fin);
-        fault.plan.route = Route::Gateway;
-        fault
+        Self::gateway_cut("closed_without_executing", Ending::Fin)
     }
 
     /// The client sees RST without a byte. The request was read whole.
     pub fn reset_without_executing() -> Self {
-        let mut fault = Self::cut("reset_without_executing", At::Start, Ending::Reset);
-        fault.plan.route = Route::Gateway;
-        fault
+        Self::gateway_cut("reset_without_executing", Ending::Reset)
     }
 
     /// The client sees this status from a gateway, before its key is looked at. The body is
@@ -249,6 +248,34 @@ impl Fault {
     }
 }
 
+/// What only HTTP/2 can do. Nothing is executed; with [`executing`](Self::executing) the request is
+/// served first, key store included, and only then does this happen in place of the answer.
+impl Fault {
+    /// The client sees its stream refused: RST_STREAM(REFUSED_STREAM). The other streams go on.
+    ///
+    /// By RFC 9113 it may take that for a promise that nothing was done; with
+    /// [`executing`](Self::executing) it is a proxy's, and false. Over HTTP/1: FIN without a byte.
+    pub fn refused_stream() -> Self {
+        Self::gateway_cut("refused_stream", Ending::Refused)
+    }
+
+    /// The client sees GOAWAY with this error code (RFC 9113, section 7: 0 is NO_ERROR, 11
+    /// ENHANCE_YOUR_CALM), then FIN. The last stream that it names is 0, none; with
+    /// [`executing`](Self::executing) this request's own. All other streams of the connection end
+    /// with it, their requests served or not. Over HTTP/1: FIN without a byte.
+    pub fn goaway(code: u32) -> Self {
+        Self::gateway_cut("goaway", Ending::GoAway(code))
+    }
+
+    /// The client sees nothing any more, on the whole connection: what it sends there from now on,
+    /// requests and PINGs alike, is read and dropped, and is in no record of the sandbox. As when a
+    /// machine on the way forgets a connection that both ends think alive. Over HTTP/1: a stall
+    /// until the client goes away.
+    pub fn black_hole() -> Self {
+        Self::gateway_cut("black_hole", Ending::BlackHole)
+    }
+}
+
 impl Fault {
     /// The name of the constructor it was made by.
     #[must_use]
@@ -278,6 +305,13 @@ impl Fault {
     fn cut(name: &'static str, at: At, then: Ending) -> Self {
         let plan = Plan { cut: Some(Cut { at, then }), ..Plan::default() };
         Self::new(name, plan)
+    }
+
+    /// Ended by a gateway before it says anything.
+    fn gateway_cut(name: &'static str, then: Ending) -> Self {
+        let mut fault = Self::cut(name, At::Start, then);
+        fault.plan.route = Route::Gateway;
+        fault
     }
 
     fn stall(name: &'static str, phase: Phase) -> Self {

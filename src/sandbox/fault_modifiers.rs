@@ -17,7 +17,8 @@ impl Fault {
 
     /// A gateway's answer that comes *after* the request was served: the ledger and the key store
     /// hold what really happened, the client sees this instead. For the faults that replace the
-    /// answer; the others are served anyway or, cut off by their nature, can't be.
+    /// answer, and those that cut it off after the request was read; the others are served anyway or
+    /// can't be.
     pub fn executing(mut self) -> Self {
         match self.plan.route {
             Route::Gateway => self.plan.route = Route::Behind,
@@ -131,12 +132,12 @@ impl Fault {
 
     /// Cut as by [`head_cut`](Self::head_cut).
     pub fn with_head_cut(self, n: usize) -> Self {
-        self.with_cut(At::Head(n), Ending::Fin)
+        self.with_cut(At::Head(n), Ending::Broken)
     }
 
     /// Cut as by [`body_cut`](Self::body_cut).
     pub fn with_body_cut(self, n: usize) -> Self {
-        self.with_cut(At::Body(n), Ending::Fin)
+        self.with_cut(At::Body(n), Ending::Broken)
     }
 
     /// Stalled as by [`stall_after_executing`](Self::stall_after_executing).

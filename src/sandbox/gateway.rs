@@ -1,38 +1,36 @@
 //! The way of one request: off the wire, to the provider or not, and back, with what goes wrong.
 
 use super::answer::Answer;
-use super::connection::Takeover;
+use super::delivery::{Delivery, Outgoing};
 use super::fault::Fault;
 use super::plan::{Ending, Phase, Plan, Route, settle_body};
 use super::provider::Call;
 use super::retry_after::{DateForm, date};
-use super::script::Script;
 use super::seen::SeenRequest;
 use super::shared::Shared;
 use bytes::{Bytes, BytesMut};
 use http::header::DATE;
 use http::request::Parts;
-use http::{Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use http::{Method, Request, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Body;
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
-pub(super) async fn serve(
-    shared: Arc<Shared>,
-    request: Request<Incoming>,
-    takeover: Takeover,
-) -> Response<Full<Bytes>> {
+pub(super) async fn serve<B>(shared: Arc<Shared>, connection: usize, request: Request<B>) -> Delivery
+where
+    B: Body<Data = Bytes> + Unpin,
+{
     let (parts, body) = request.into_parts();
     // Read before it shows in `requests`: who has seen it there can end its stall by the clock.
     let arrived = shared.clock.elapsed();
-    let (number, plan) = shared.arrive(&parts);
+    let (number, plan) = shared.arrive(connection, &parts);
     if let Route::Shut(ending) = plan.route {
-        return takeover.play(Script::end(ending)).await;
+        return Delivery::End(ending);
     }
     if plan.stall == Some(Phase::BeforeReading) {
         let Some(duration) = plan.lasting else {
-            return takeover.play(Script::frozen()).await;
+            return Delivery::Frozen;
         };
         let end = arrived.saturating_add(duration);
         shared.clock.sleep_until(end).await;
@@ -48,15 +46,13 @@ pub(super) async fn serve(
     let body = match body {
         Ok(body) => body,
         Err(answer) => {
-            // By a script, which reads on after FIN: hyper would close on the unread rest of the
-            // body, and the client see RST in place of the answer.
-            let (script, _) = Script::answer(&answer, &Plan::default(), &parts.method, arrived);
             shared.answering(number, answer.status);
-            return takeover.play(script).await;
+            let plan = Arc::new(Plan::default());
+            return Delivery::Answer(Outgoing { answer, plan, method: parts.method, unread: true, at: arrived });
         }
     };
     if plan.stall == Some(Phase::BeforeExecuting) && plan.lasting.is_none() {
-        return takeover.play(Script::end(Ending::Stall)).await;
+        return Delivery::End(Ending::Stall);
     }
 
     // From here on the server works by itself: this future is dropped if the client goes away.
@@ -71,45 +67,32 @@ pub(super) async fn serve(
         });
     }
     match answer.await {
-        Ok(Some(answer)) => deliver(&shared, number, answer, &plan, &method, takeover).await,
-        Ok(None) if plan.stall == Some(Phase::WhileExecuting) => takeover.play(Script::end(Ending::Stall)).await,
+        Ok(Some(answer)) => Delivery::Answer(ready(&shared, number, answer, plan, method)),
+        Ok(None) if plan.stall == Some(Phase::WhileExecuting) => Delivery::End(Ending::Stall),
         // The handler died; or the sandbox stopped, and this connection with it.
-        Ok(None) | Err(_) => takeover.play(Script::end(Ending::Fin)).await,
+        Ok(None) | Err(_) => Delivery::End(Ending::Broken),
     }
 }
 
-async fn deliver(
-    shared: &Shared,
-    number: usize,
-    mut answer: Answer,
-    plan: &Plan,
-    method: &Method,
-    takeover: Takeover,
-) -> Response<Full<Bytes>> {
+fn ready(shared: &Shared, number: usize, mut answer: Answer, plan: Arc<Plan>, method: Method) -> Outgoing {
     if !plan.said.undated && !answer.headers.contains_key(DATE) {
         answer.headers.insert(DATE, date(DateForm::Imf, shared.clock.now()));
     }
     if let Some(mangle) = plan.mangle {
         answer.body = mangle.apply(answer.body);
     }
-    settle_body(&mut answer, method);
-    if plan.needs_script(&answer) {
-        let (script, head_whole) = Script::answer(&answer, plan, method, shared.clock.elapsed());
-        if head_whole {
-            shared.answering(number, answer.status);
-        }
-        return takeover.play(script).await;
+    settle_body(&mut answer, &method);
+    // Read before the status shows: who has seen it there can end a stall by the clock.
+    let at = shared.clock.elapsed();
+    if plan.head_arrives() {
+        shared.answering(number, answer.status);
     }
-    shared.answering(number, answer.status);
-    let mut response = Response::new(Full::new(answer.body));
-    *response.status_mut() = answer.status;
-    *response.headers_mut() = answer.headers;
-    response
+    Outgoing { answer, plan, method, unread: false, at }
 }
 
 impl Shared {
     /// Writes the request down and takes its fault, in one step: faults go by order of arrival.
-    fn arrive(&self, parts: &Parts) -> (usize, Plan) {
+    fn arrive(&self, connection: usize, parts: &Parts) -> (usize, Plan) {
         let at = self.clock.now();
         let mut state = self.state();
         let number = state.seen.len() + 1;
@@ -119,6 +102,8 @@ impl Shared {
         let keys = parts.headers.get_all(&self.config.key_header);
         state.seen.push(SeenRequest {
             number,
+            connection,
+            version: parts.version,
             method: parts.method.clone(),
             path: path(parts),
             keys: keys.iter().map(|key| String::from_utf8_lossy(key.as_bytes()).into_owned()).collect(),
@@ -182,7 +167,7 @@ impl<'a> Intake<'a> {
         Self { shared, number, read: BytesMut::new(), whole: None }
     }
 
-    async fn read(&mut self, mut body: Incoming) -> Read {
+    async fn read(&mut self, mut body: impl Body<Data = Bytes> + Unpin) -> Read {
         while let Some(frame) = body.frame().await {
             let Ok(frame) = frame else {
                 return Read::Broken;

@@ -1,7 +1,7 @@
 //! A payment API that breaks on purpose and keeps the true ledger.
 //!
-//! [`Sandbox`] is a real HTTP/1.1 server on the loopback interface, for integration tests of code
-//! that must not pay twice. Left alone it does what a good provider does: it stores the answer of
+//! [`Sandbox`] is a real server on the loopback interface, of HTTP/1.1 and, with the feature `http2`,
+//! of HTTP/2, for integration tests of code that must not pay twice. Left alone it does what a good provider does: it stores the answer of
 //! each idempotency key and replays it word for word, uses the key as a lock, tells a key that is
 //! still in progress from one that was reused, and forgets keys after a day. A [`Fault`] makes it
 //! fail for one request in one particular way. [`Sandbox::executions`] is what really happened,
@@ -61,6 +61,29 @@
 //!   retry executes again, the server's own [double](Execution::is_double)) or, under
 //!   [`SandboxBuilder::store_errors`], is replayed with the mark.
 //!
+//! # HTTP/2
+//!
+//! With the feature `http2` a connection that begins with the preface of HTTP/2 is served in it (prior
+//! knowledge; there is no TLS to negotiate it in). Gateway, key store and handler are the same, and a
+//! fault does to its stream what it would do to a connection of HTTP/1. Only what is said to close or
+//! to reset a connection does so, and takes along all other streams that are on it.
+//!
+//! | over HTTP/1 | over HTTP/2 |
+//! |---|---|
+//! | [`answer_lost`](Fault::answer_lost), [`head_cut`](Fault::head_cut), [crashes](Fault::crash_before_executing) | RST_STREAM(INTERNAL_ERROR) without HEADERS |
+//! | [`body_cut`](Fault::body_cut) | HEADERS with `content-length`, `n` bytes of DATA, 30 ms later RST_STREAM(NO_ERROR): the length alone tells |
+//! | the same, [`chunked`](Fault::chunked) | no `content-length`; RST_STREAM(INTERNAL_ERROR): the reset tells |
+//! | [`unframed_cut`](Fault::unframed_cut) | no `content-length`; RST_STREAM(NO_ERROR): nothing tells |
+//! | [`chunked`](Fault::chunked), [`unframed`](Fault::unframed), uncut | no `content-length`; ended by END_STREAM |
+//! | [`drip`](Fault::drip) | HEADERS at once, DATA by ticks |
+//! | stalls | the stream hangs, the others go on |
+//! | [`garbled_head`](Fault::garbled_head) | bytes that are no frame, then the connection closes |
+//! | [`closed_before_reading`](Fault::closed_before_reading), [`closed_without_executing`](Fault::closed_without_executing), [`closed_after_answer`](Fault::closed_after_answer) | the connection closes (FIN, no GOAWAY), the latter after the whole answer |
+//! | [`with_reset`](Fault::with_reset), [`reset_before_reading`](Fault::reset_before_reading), [`reset_without_executing`](Fault::reset_without_executing) | the TCP connection is reset |
+//! | a canned status below 200 | RST_STREAM(INTERNAL_ERROR) without HEADERS |
+//! | `Connection`, `Transfer-Encoding`, `Upgrade` in an answer | left out |
+//! | [`refused_stream`](Fault::refused_stream), [`goaway`](Fault::goaway), [`black_hole`](Fault::black_hole) | are of HTTP/2 alone, and over HTTP/1 the nearest thing |
+//!
 //! # Time
 //!
 //! The sandbox has a clock of its own, which starts at the wall clock's time, runs with it and is
@@ -76,10 +99,13 @@ mod builder;
 mod chaos;
 mod clock;
 mod connection;
+mod delivery;
 mod execution;
 mod fault;
 mod fault_modifiers;
 mod gateway;
+#[cfg(feature = "http2")]
+mod http2;
 mod json;
 mod plan;
 mod provider;

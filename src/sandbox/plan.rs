@@ -94,11 +94,23 @@ pub(super) enum At {
     End,
 }
 
+/// How an exchange ends that goes wrong.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
+    /// This exchange alone is broken off, where the version has others beside it.
+    Broken,
+    /// The connection closes.
     Fin,
+    /// The connection is reset.
     Reset,
+    /// Nothing more comes.
     Stall,
+    /// Of HTTP/2: the stream is refused.
+    Refused,
+    /// Of HTTP/2: the connection is given up, with this error code.
+    GoAway(u32),
+    /// Of HTTP/2: nothing that the connection carries is ever answered again.
+    BlackHole,
 }
 
 impl Said {
@@ -155,6 +167,13 @@ impl Mangle {
 }
 
 impl Plan {
+    /// Whether the head reaches the client whole, at once or after a stall.
+    pub(super) fn head_arrives(&self) -> bool {
+        let stalls_for_a_while = || self.cut.is_some_and(|cut| cut.then == Ending::Stall) && self.lasting.is_some();
+        let cut_before = self.cut.is_some_and(|cut| matches!(cut.at, At::Start | At::Head(_)));
+        !self.garbled && (!cut_before || stalls_for_a_while())
+    }
+
     /// Whether hyper can't write this answer.
     pub(super) fn needs_script(&self, answer: &Answer) -> bool {
         self.framing != Framing::Length
@@ -163,6 +182,15 @@ impl Plan {
             || self.garbled
             || answer.status.is_informational()
             || [CONTENT_LENGTH, TRANSFER_ENCODING, CONNECTION].iter().any(|name| answer.headers.contains_key(name))
+    }
+
+    /// Where a cut after `n` bytes falls in a body of this length. One with a length misses a byte at
+    /// least.
+    pub(super) fn cut_of(&self, n: usize, len: usize) -> usize {
+        n.min(match self.framing {
+            Framing::Length => len.saturating_sub(1),
+            Framing::Chunked | Framing::Unframed => len,
+        })
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::answer::{Answer, allows_body};
 use super::clock::Clock;
+use super::delivery::Outgoing;
 use super::plan::{At, Ending, Framing, Plan};
 use bytes::Bytes;
 use http::Method;
@@ -44,9 +45,9 @@ impl Script {
     /// Ends the connection without a byte.
     pub(super) fn end(ending: Ending) -> Self {
         let step = match ending {
-            Ending::Fin => Step::Fin,
+            Ending::Broken | Ending::Fin | Ending::Refused | Ending::GoAway(_) => Step::Fin,
             Ending::Reset => Step::Reset,
-            Ending::Stall => Step::Hold { reading: true },
+            Ending::Stall | Ending::BlackHole => Step::Hold { reading: true },
         };
         Self { steps: vec![step] }
     }
@@ -57,36 +58,39 @@ impl Script {
         Self { steps: vec![step] }
     }
 
-    /// Delivers an answer as planned, from `now` on; and whether its head will be written whole.
-    pub(super) fn answer(answer: &Answer, plan: &Plan, method: &Method, now: Duration) -> (Self, bool) {
+    /// Writes what is of no version of HTTP, and closes.
+    pub(super) fn garbage(plan: &Plan) -> Self {
         let mut script = Self { steps: Vec::new() };
+        script.write(Bytes::from_static(GARBAGE), plan);
+        script.steps.push(Step::Fin);
+        script
+    }
+
+    /// Writes this last word, and closes.
+    #[cfg(feature = "http2")]
+    pub(super) fn parting(bytes: impl Into<Bytes>) -> Self {
+        Self { steps: vec![Step::Write(bytes.into()), Step::Fin] }
+    }
+
+    /// Delivers an answer as planned.
+    pub(super) fn answer(outgoing: &Outgoing) -> Self {
+        let Outgoing { answer, plan, method, at: now, .. } = outgoing;
         if plan.garbled {
-            script.write(Bytes::from_static(GARBAGE), plan);
-            script.steps.push(Step::Fin);
-            return (script, false);
+            return Self::garbage(plan);
         }
+        let mut script = Self { steps: Vec::new() };
         let head = head(answer, plan, method);
         let (before, body, after) = framed(answer, plan, method);
         let at = match plan.cut.map_or(At::End, |cut| cut.at) {
             At::Start => 0,
             At::Head(n) => n.min(head.len().saturating_sub(1)),
-            At::Body(n) => {
-                let most = match plan.framing {
-                    Framing::Length => body.len().saturating_sub(1),
-                    Framing::Chunked | Framing::Unframed => body.len(),
-                };
-                head.len() + before.len() + n.min(most)
-            }
+            At::Body(n) => head.len() + before.len() + plan.cut_of(n, body.len()),
             At::End => usize::MAX,
         };
         let whole = Bytes::from([&head, before.as_bytes(), body, after.as_bytes()].concat());
         let at = at.min(whole.len());
-        let lasts = match plan.cut.map_or(Ending::Fin, |cut| cut.then) {
-            Ending::Stall => plan.lasting,
-            Ending::Fin | Ending::Reset => None,
-        };
         script.write(whole.slice(..at), plan);
-        match (plan.cut.map_or(Ending::Fin, |cut| cut.then), lasts) {
+        match (plan.cut.map_or(Ending::Fin, |cut| cut.then), plan.lasting) {
             (Ending::Stall, Some(pause)) => {
                 script.steps.push(Step::Pause(now.saturating_add(pause)));
                 script.write(whole.slice(at..), plan);
@@ -94,7 +98,7 @@ impl Script {
             }
             (ending, _) => script.steps.extend(Self::end(ending).steps),
         }
-        (script, at >= head.len() || lasts.is_some())
+        script
     }
 
     fn write(&mut self, bytes: Bytes, plan: &Plan) {

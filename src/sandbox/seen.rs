@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use super::redact::{Key, Names, Path};
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, Method, StatusCode, Version};
 use std::fmt;
 use std::time::SystemTime;
 
@@ -11,6 +11,8 @@ use std::time::SystemTime;
 #[derive(Clone)]
 pub struct SeenRequest {
     pub(super) number: usize,
+    pub(super) connection: usize,
+    pub(super) version: Version,
     pub(super) method: Method,
     pub(super) path: String,
     pub(super) keys: Vec<String>,
@@ -28,6 +30,18 @@ impl SeenRequest {
     #[must_use]
     pub fn number(&self) -> usize {
         self.number
+    }
+
+    /// The connection that it came on; the first that the sandbox accepted is 1.
+    #[must_use]
+    pub fn connection(&self) -> usize {
+        self.connection
+    }
+
+    /// The version of HTTP that it came by.
+    #[must_use]
+    pub fn version(&self) -> Version {
+        self.version
     }
 
     /// The method.
@@ -105,6 +119,8 @@ impl fmt::Debug for SeenRequest {
         let keys = self.keys.iter().map(|key| Key(key)).collect::<Vec<_>>();
         f.debug_struct("SeenRequest")
             .field("number", &self.number)
+            .field("connection", &self.connection)
+            .field("version", &self.version)
             .field("method", &self.method)
             .field("path", &Path(&self.path))
             .field("keys", &keys)

@@ -55,9 +55,8 @@ impl Default for Settings {
 
 /// What the server does at a request.
 #[derive(Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(from = "Written")]
 pub(crate) struct Step {
-    #[serde(rename = "n")]
     pub(crate) at: At,
     pub(crate) read: Read,
     /// Counted once per key.
@@ -72,6 +71,71 @@ impl Step {
         Duration::from_millis(self.delay_ms)
     }
 }
+
+/// A step as it is written down.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Answered(Answered),
+    Ended(Ended),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Answered {
+    n: At,
+    read: Read,
+    execute: bool,
+    delay_ms: u64,
+    reply: Option<Reply>,
+    after: After,
+}
+
+/// By a frame of HTTP/2, in place of an answer.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Ended {
+    n: At,
+    #[serde(deserialize_with = "frame")]
+    h2: After,
+    #[serde(default)]
+    execute: bool,
+}
+
+impl From<Written> for Step {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::Answered(Answered { n: at, read, execute, delay_ms, reply, after }) => {
+                Self { at, read, execute, delay_ms, reply, after }
+            }
+            Written::Ended(Ended { n: at, h2: after, execute }) => {
+                Self { at, read: Read::Full, execute, delay_ms: 0, reply: None, after }
+            }
+        }
+    }
+}
+
+fn frame<'de, D: Deserializer<'de>>(text: D) -> Result<After, D::Error> {
+    let text = String::deserialize(text)?;
+    let code = |name: &str| match name {
+        "NO_ERROR" => Some(NO_ERROR),
+        "REFUSED_STREAM" => Some(REFUSED_STREAM),
+        _ => None,
+    };
+    let frame = match text.split(' ').collect::<Vec<_>>().as_slice() {
+        ["RST_STREAM", name] => code(name).map(After::RstStream),
+        ["GOAWAY", last, name, "close"] => {
+            let last = last.strip_prefix("last=").and_then(|last| last.parse().ok());
+            last.zip(name.strip_suffix(',').and_then(code)).map(|(last, code)| After::GoAway { last, code })
+        }
+        _ => None,
+    };
+    frame.ok_or_else(|| serde::de::Error::custom(format!("no frame: {text}")))
+}
+
+/// Error codes of HTTP/2 (RFC 9113, 7).
+pub(crate) const NO_ERROR: u32 = 0;
+pub(crate) const REFUSED_STREAM: u32 = 7;
 
 /// Which requests a step is for, counted from 1.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
@@ -116,6 +180,7 @@ pub(crate) enum Read {
 }
 
 /// What becomes of the connection.
+#[cfg_attr(not(feature = "http2"), allow(dead_code))] // written down, and not played
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum After {
@@ -123,6 +188,15 @@ pub(crate) enum After {
     Fin,
     Rst,
     Hang,
+    /// Of HTTP/2: the stream is reset, with this error code.
+    #[serde(skip)]
+    RstStream(u32),
+    /// Of HTTP/2: the connection is given up, and closes.
+    #[serde(skip)]
+    GoAway {
+        last: u32,
+        code: u32,
+    },
 }
 
 #[derive(Clone, Debug, Deserialize)]

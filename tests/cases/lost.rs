@@ -69,6 +69,8 @@ pub(crate) fn lost_05(report: &Report) -> Vec<Run> {
     if cfg!(feature = "gzip") {
         runs.push(report.also("c: gzip cut, its length announced", |scene| scene.first().reply = Some(gzip("25"))));
     }
+    #[cfg(feature = "http2")]
+    runs.extend(crate::http2::lost_05_e(report));
     runs
 }
 

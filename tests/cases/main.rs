@@ -11,6 +11,10 @@ mod checks;
 mod class;
 mod data;
 mod dates;
+#[cfg(feature = "http2")]
+mod frames;
+#[cfg(feature = "http2")]
+mod http2;
 mod keys;
 mod lost;
 mod record;
@@ -29,15 +33,16 @@ use data::Report;
 use run::{Name, Run};
 
 macro_rules! played {
-    ($($id:literal $name:ident $runs:path,)*) => {
+    ($($(#[$only:meta])? $id:literal $name:ident $runs:path,)*) => {
         $(
+            $(#[$only])?
             #[tokio::test(flavor = "multi_thread")]
             async fn $name() {
                 run::play($id, $runs).await;
             }
         )*
 
-        const PLAYED: &[(&str, fn(&Report) -> Vec<Run>)] = &[$(($id, $runs)),*];
+        const PLAYED: &[(&str, fn(&Report) -> Vec<Run>)] = &[$($(#[$only])? ($id, $runs)),*];
     };
 }
 
@@ -69,15 +74,22 @@ played! {
     "STORM-01" storm_01_spread_out storm::storm_01,
     "CLASS-01" class_01_never_sent_or_perhaps class::class_01,
     "CLASS-02" class_02_unauthorized_in_the_middle class::class_02,
+    #[cfg(feature = "http2")] "H2-01" h2_01_refused_stream_is_one_attempt http2::h2_01,
+    #[cfg(feature = "http2")] "H2-03" h2_03_goaway http2::h2_03,
+    #[cfg(feature = "http2")] "H2-04" h2_04_dead_connection_is_left http2::h2_04,
 }
 
 /// Reports, or variants of one, that are not played here, and why.
 const ELSEWHERE: &[(&str, Option<&str>, &str)] = &[
     ("KEY-03", None, "needs a journal: two calls of one operation"),
-    ("LOST-05", Some("e: h2 RST NO_ERROR mid-body"), "needs a scripted HTTP/2 server"),
-    ("H2-01", None, "needs a scripted HTTP/2 server"),
-    ("H2-03", None, "needs a scripted HTTP/2 server"),
-    ("H2-04", None, "needs a scripted HTTP/2 server"),
+    #[cfg(not(feature = "http2"))]
+    ("LOST-05", Some("e: h2 RST NO_ERROR mid-body"), "needs the feature `http2`"),
+    #[cfg(not(feature = "http2"))]
+    ("H2-01", None, "needs the feature `http2`"),
+    #[cfg(not(feature = "http2"))]
+    ("H2-03", None, "needs the feature `http2`"),
+    #[cfg(not(feature = "http2"))]
+    ("H2-04", None, "needs the feature `http2`"),
     ("CRASH-01", None, "needs a journal and a process to kill"),
     ("CRASH-02", None, "needs a journal, `abandon` and `resume`"),
     ("CRASH-03", None, "needs a journal that fails"),

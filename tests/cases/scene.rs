@@ -11,7 +11,7 @@ use crate::checks::{self, Evidence, Problems};
 use crate::data::{At, Expect, Reply, Report, Settings, Step};
 use crate::record::Record;
 use crate::run::Findings;
-use crate::script::{self, Server};
+use crate::script::{self, Server, Speaks};
 
 pub(crate) type Hooked = Result<(), Box<dyn StdError + Send + Sync>>;
 type Hook = Arc<dyn Fn(&mut Parts<'_>) -> Hooked + Send + Sync>;
@@ -25,6 +25,8 @@ pub(crate) struct Scene {
     pub(crate) body: Vec<u8>,
     /// A key that the caller brings.
     pub(crate) key: Option<&'static str>,
+    /// What the server speaks, and the client knows.
+    pub(crate) speaks: Speaks,
     hook: Option<Hook>,
     checks: Vec<Check>,
 }
@@ -38,6 +40,7 @@ impl Scene {
             profile: Profile::generic(),
             body: BODY.to_vec(),
             key: None,
+            speaks: Speaks::Http1,
             hook: None,
             checks: Vec::new(),
         }
@@ -68,6 +71,11 @@ impl Scene {
 
     pub(crate) fn client(&self) -> Client {
         let builder = client(&self.settings).profile(self.profile.clone());
+        let builder = match self.speaks {
+            Speaks::Http1 => builder,
+            #[cfg(feature = "http2")]
+            Speaks::Http2 { .. } => builder.http(|http| http.http2_prior_knowledge()),
+        };
         match self.hook.clone() {
             Some(hook) => builder.authorize(move |parts: &mut Parts<'_>| hook(parts)).build(),
             None => builder.build(),
@@ -106,7 +114,7 @@ impl Scene {
     }
 
     async fn once(&self) -> Evidence {
-        let server = Server::start(script::steps(self.steps.clone()), self.settings.warmup).await;
+        let server = Server::speaking(self.speaks, script::steps(self.steps.clone()), self.settings.warmup).await;
         let (client, url) = (self.client(), server.url("/pay"));
         for _ in 0..self.settings.warmup {
             let warm = pay(&client, &url, BODY.to_vec()).send().await;

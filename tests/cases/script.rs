@@ -16,8 +16,19 @@ use crate::data::{After, At, Read, Reply, Step};
 use crate::dates;
 use crate::record::{Record, Seen};
 
+/// What a server speaks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Speaks {
+    Http1,
+    /// With prior knowledge. This many of its first connections take all and say nothing.
+    #[cfg(feature = "http2")]
+    Http2 {
+        dead: usize,
+    },
+}
+
 /// From a request's number and the time since the first one, what to do.
-type Script = Box<dyn Fn(usize, Duration) -> Step + Send + Sync>;
+pub(crate) type Script = Box<dyn Fn(usize, Duration) -> Step + Send + Sync>;
 
 /// The steps as a script. A request that no step is for would be one too many.
 pub(crate) fn steps(steps: Vec<Step>) -> Script {
@@ -51,19 +62,23 @@ impl Server {
     }
 
     pub(crate) fn on(listener: TcpListener, script: Script, warmups: usize) -> Self {
-        Self::serving(listener, script, warmups, usize::MAX)
+        Self::serving(listener, script, warmups, usize::MAX, Speaks::Http1)
+    }
+
+    pub(crate) async fn speaking(speaks: Speaks, script: Script, warmups: usize) -> Self {
+        Self::serving(TcpListener::bind("127.0.0.1:0").await.unwrap(), script, warmups, usize::MAX, speaks)
     }
 
     /// It stops listening before its first connection is served.
     pub(crate) async fn for_one_connection(script: Script) -> Self {
-        Self::serving(TcpListener::bind("127.0.0.1:0").await.unwrap(), script, 0, 1)
+        Self::serving(TcpListener::bind("127.0.0.1:0").await.unwrap(), script, 0, 1, Speaks::Http1)
     }
 
-    fn serving(listener: TcpListener, script: Script, warmups: usize, connections: usize) -> Self {
+    fn serving(listener: TcpListener, script: Script, warmups: usize, connections: usize, speaks: Speaks) -> Self {
         let address = listener.local_addr().unwrap();
         let state = State { warmups, ..State::default() };
         let shared = Arc::new(Shared { script, state: Mutex::new(state) });
-        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared), connections));
+        let accepting = tokio::spawn(accept(listener, Arc::clone(&shared), connections, speaks));
         Self { address, shared, accepting }
     }
 
@@ -86,7 +101,7 @@ impl Drop for Server {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>, most: usize) {
+async fn accept(listener: TcpListener, shared: Arc<Shared>, most: usize, speaks: Speaks) {
     let mut listener = Some(listener);
     while let Some(Ok((stream, _))) = accepted(listener.as_ref()).await {
         let number = shared.state(|state| {
@@ -96,9 +111,17 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, most: usize) {
         if number == most {
             listener = None;
         }
-        let connection = Connection { stream, came: Vec::new(), number, shared: Arc::clone(&shared) };
         // It ends when the client hangs up, or in the way that the script says.
-        tokio::spawn(connection.serve());
+        match speaks {
+            Speaks::Http1 => {
+                let connection = Connection { stream, came: Vec::new(), number, shared: Arc::clone(&shared) };
+                tokio::spawn(connection.serve());
+            }
+            #[cfg(feature = "http2")]
+            Speaks::Http2 { dead } => {
+                tokio::spawn(crate::frames::serve(stream, number, number <= dead, Arc::clone(&shared)));
+            }
+        }
     }
 }
 
@@ -106,7 +129,7 @@ async fn accepted(listener: Option<&TcpListener>) -> Option<io::Result<(TcpStrea
     Some(listener?.accept().await)
 }
 
-struct Shared {
+pub(crate) struct Shared {
     script: Script,
     state: Mutex<State>,
 }
@@ -124,7 +147,7 @@ impl Shared {
 
     /// Writes a request down, and says what to do with it. Warm-up requests
     /// have no place in the record.
-    fn arrived(&self, seen: Seen) -> (Option<usize>, Step) {
+    pub(crate) fn arrived(&self, seen: Seen) -> (Option<usize>, Step) {
         self.state(|state| {
             if state.record.warmups.len() < state.warmups {
                 state.record.warmups.push(seen.connection);
@@ -135,6 +158,12 @@ impl Shared {
             state.record.requests.push(seen);
             (Some(state.record.requests.len() - 1), step)
         })
+    }
+
+    pub(crate) fn note(&self, place: Option<usize>, write: impl FnOnce(&mut Record, usize)) {
+        if let Some(index) = place {
+            self.state(|state| write(&mut state.record, index));
+        }
     }
 }
 
@@ -164,7 +193,7 @@ impl Connection {
             Read::Head => 0,
         };
         let body = self.take(wanted).await?;
-        self.note(place, |record, index| {
+        self.shared.note(place, |record, index| {
             record.requests[index].whole = body.len() == length;
             record.requests[index].body = body;
             if step.execute {
@@ -174,13 +203,13 @@ impl Connection {
         tokio::time::sleep(step.delay()).await;
         if let Some(reply) = step.reply.clone().map(dates::filled_in) {
             let bytes = spelt(&reply);
-            self.note(place, |record, index| {
+            self.shared.note(place, |record, index| {
                 record.requests[index].answered = Some(Instant::now());
                 record.requests[index].reply = Some(reply);
             });
             self.stream.write_all(&bytes).await?;
         } else if step.after != After::Hang {
-            self.note(place, |record, index| record.requests[index].answered = Some(Instant::now()));
+            self.shared.note(place, |record, index| record.requests[index].answered = Some(Instant::now()));
         }
         match step.after {
             After::Keep => {
@@ -193,14 +222,9 @@ impl Connection {
             }
             After::Rst => self.stream.set_zero_linger()?,
             After::Hang => self.until_the_client_closes().await?,
+            After::RstStream(_) | After::GoAway { .. } => unreachable!("there are no frames in HTTP/1"),
         }
         Ok(ControlFlow::Break(()))
-    }
-
-    fn note(&self, place: Option<usize>, write: impl FnOnce(&mut Record, usize)) {
-        if let Some(index) = place {
-            self.shared.state(|state| write(&mut state.record, index));
-        }
     }
 
     /// The next request's head, and how many bytes of body it announces.
@@ -250,7 +274,7 @@ impl Connection {
     }
 }
 
-fn now() -> (Instant, SystemTime) {
+pub(crate) fn now() -> (Instant, SystemTime) {
     (Instant::now(), SystemTime::now())
 }
 

@@ -181,7 +181,7 @@ fn measure(schedule: Schedule, trouble: Trouble, processes: bool) -> Measured {
     while let Some((std::cmp::Reverse(at), i)) = due.pop() {
         measured.sent += 1;
         if let Some(bucket) =
-            at.checked_sub(trouble.end()).and_then(|since| measured.after.get_mut(since as usize / 100))
+            at.checked_sub(trouble.end()).and_then(|since| measured.after.get_mut(usize::try_from(since / 100).ok()?))
         {
             *bucket += 1;
         }

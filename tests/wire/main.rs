@@ -5,6 +5,9 @@
 mod authorize;
 #[cfg(feature = "backoff")]
 mod backoff;
+mod cancel;
+#[cfg(feature = "http2")]
+mod http2;
 mod input;
 mod limits;
 mod methods;

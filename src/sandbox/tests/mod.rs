@@ -3,6 +3,8 @@
 mod canned;
 mod delivery;
 mod handle;
+#[cfg(feature = "http2")]
+mod http2;
 mod keys;
 mod provider;
 mod stalls;
