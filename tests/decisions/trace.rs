@@ -316,3 +316,94 @@ fn an_attempt_whose_owner_died_is_in_doubt() {
     assert!(matches!(run.entries.last(), Some(Entry::Interrupted { attempt: 1, .. })));
     assert_eq!((run.finish(&[INVALID]), run.effect()), ended(INVALID, Effect::Unknown));
 }
+
+#[test]
+fn what_a_log_says_of_each() {
+    let effects = [Effect::NotApplied, Effect::Applied, Effect::Unknown];
+    assert_eq!(effects.map(|effect| format!("{effect:>11}")), ["not applied", "    applied", "    unknown"]);
+    assert_eq!(effects.map(Effect::as_str), ["not applied", "applied", "unknown"]);
+    let verdicts = [
+        (REFUSED, "not sent, no connection"),
+        (TIMEOUT, "in doubt, no answer"),
+        (ERROR_503, "in doubt, server error"),
+        (REDIRECT, "in doubt, redirect"),
+        (RUNNING, "in progress, still running"),
+        (PENDING, "accepted, pending"),
+        (INVALID, "refused, refusal"),
+        (UNAUTHORIZED, "refused, unauthorized"),
+        (LIMITED_FIRST, "refused, rate limited"),
+        (REUSED, "refused, key reused"),
+        (REJECTED, "rejected, refusal"),
+        (CUT, "applied, unread, answer cut"),
+        (TOO_LARGE, "applied, unread, answer too long"),
+        (DONE, "applied"),
+        (TIMEOUT.with_why(Why::WrongType), "in doubt, page instead of data"),
+        (TIMEOUT.with_why(Why::AlreadyProcessed), "in doubt, already processed"),
+        (TIMEOUT.with_why(Why::StoredError), "in doubt, stored error"),
+        (TIMEOUT.with_why(Why::Conflict), "in doubt, conflict"),
+        (TIMEOUT.with_why(Why::Other), "in doubt, other"),
+    ];
+    for (verdict, words) in verdicts {
+        assert_eq!(verdict.to_string(), words);
+    }
+    assert_eq!(Why::Success.as_str(), "success");
+    use oncekey::engine::AttemptKind;
+    let kinds = [AttemptKind::First, AttemptKind::Retry, AttemptKind::Poll];
+    assert_eq!(kinds.map(AttemptKind::as_str), ["first", "retry", "poll"]);
+}
+
+#[test]
+fn a_damaged_record_says_where() {
+    let started =
+        |attempt| Entry::Started { attempt, kind: oncekey::engine::AttemptKind::First, timeout: ms(1), at: START };
+    let created = created(KeyOrigin::Drawn, MethodKind::Other);
+    let error = History::replay(&[created.clone(), started(1), started(2)]).unwrap_err();
+    assert_eq!(
+        (error.position(), error.to_string().as_str()),
+        (2, "entry 2 is illegal: a second attempt while one is open")
+    );
+    assert!(History::replay(&[]).is_err());
+    assert!(History::replay(&[started(1)]).is_err());
+    assert!(History::replay(&[created.clone(), created.clone()]).is_err());
+    let stop = Entry::Stopped { reason: StopReason::Attempts, at: START };
+    let ended = |attempt| Entry::Ended { attempt, verdict: TIMEOUT, at: START, next_at: None };
+    let legal: [&[Entry]; 3] = [
+        &[created.clone(), started(1), ended(1), started(2)],
+        &[created.clone(), stop.clone()],
+        &[
+            created.clone(),
+            started(1),
+            Entry::Resumed { owner: Owner::new(3), at: START },
+            Entry::Interrupted { attempt: 1, at: START },
+        ],
+    ];
+    for entries in legal {
+        let _ = History::replay(entries).unwrap();
+    }
+    let illegal: [&[Entry]; 8] = [
+        &[created.clone(), started(2)],
+        &[created.clone(), ended(1)],
+        &[created.clone(), started(1), ended(2)],
+        &[created.clone(), started(1), stop.clone()],
+        &[created.clone(), stop.clone(), stop.clone()],
+        &[created.clone(), stop.clone(), started(1)],
+        &[created.clone(), started(1), Entry::Interrupted { attempt: 1, at: START }],
+        &[created.clone(), Entry::Interrupted { attempt: 1, at: START }],
+    ];
+    for entries in illegal {
+        assert!(History::replay(entries).is_err(), "{entries:?}");
+    }
+    let after_the_end: [&[Entry]; 2] = [
+        &[
+            created.clone(),
+            started(1),
+            Entry::Ended { attempt: 1, verdict: DONE, at: START, next_at: None },
+            started(2),
+        ],
+        &[created, started(1), Entry::Ended { attempt: 1, verdict: REJECTED, at: START, next_at: None }, stop],
+    ];
+    for entries in after_the_end {
+        assert!(History::replay(entries).is_err(), "{entries:?}");
+    }
+    assert_eq!(Owner::new(3).id(), 3);
+}
