@@ -43,7 +43,7 @@ pub(super) fn before_poll(policy: &Policy, poll: u32, entropy: u64) -> Duration 
         if interval >= policy.poll_max_interval || interval.is_zero() {
             break;
         }
-        interval = interval.saturating_add(interval / 2);
+        interval = interval.saturating_add((interval / 2).max(Duration::from_nanos(1)));
     }
     let interval = interval.min(policy.poll_max_interval);
     let tenth = interval / 10;

@@ -201,6 +201,11 @@ impl<'a> Answer<'a> {
         value.split(';').next().unwrap_or_default().trim()
     }
 
+    /// Whether its framing proves that there is nothing in it.
+    pub(super) const fn is_proved_empty(&self) -> bool {
+        self.body.is_empty() && self.length_proved && matches!(self.extent, Extent::Whole)
+    }
+
     pub(super) fn is_html(&self) -> bool {
         let kind = self.content_type();
         kind.eq_ignore_ascii_case("text/html")

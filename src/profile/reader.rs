@@ -198,7 +198,8 @@ fn rule_6_idempotency_layer(case: &Case<'_>) -> Option<Verdict> {
 }
 
 fn rule_8_page_for_data(case: &Case<'_>) -> Option<Verdict> {
-    let came = !case.answer.body.is_empty() || case.answer.extent != Extent::Whole;
+    // What is proved to hold nothing is no page; what merely ended may have been cut.
+    let came = !case.answer.is_proved_empty();
     if case.is_success() && came && !case.has_no_content() && case.is_page() {
         return retry(Reach::Ambiguous, Why::WrongType);
     }

@@ -264,6 +264,7 @@ fn rule_8_a_page_is_no_success() {
     // What holds nothing is no page.
     case(201, &[HTML], "").gives(Applied, Stop, Why::Success);
     case(201, &[HTML], "").extent(Extent::Cut).gives(Ambiguous, Retry, Why::WrongType);
+    case(201, &[HTML], "").close_delimited().gives(Ambiguous, Retry, Why::WrongType);
     case(204, &[HTML], "").gives(Applied, Stop, Why::Success);
     case(200, &[HTML], "").method(Method::HEAD).gives(Applied, Stop, Why::Success);
 }
