@@ -48,6 +48,7 @@ pub(super) struct Open {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Last {
     pub(super) verdict: Verdict,
+    pub(super) at: Time,
     pub(super) next_at: Option<Time>,
     /// It ended in this run, not in one before a resume.
     pub(super) of_this_run: bool,
@@ -191,7 +192,7 @@ impl History {
             Budget::Failures => self.run.failures = self.run.failures.saturating_add(1),
         }
         self.run.told_unauthorized |= verdict.why() == Why::Unauthorized;
-        self.last = Some(Last { verdict, next_at, of_this_run: !open.orphaned });
+        self.last = Some(Last { verdict, at, next_at, of_this_run: !open.orphaned });
         Ok(at)
     }
 

@@ -129,7 +129,11 @@ impl History {
         let due = match last.next_at {
             Some(due) => due,
             None if last.of_this_run => return Err(StopReason::Schedule),
-            None => self.latest,
+            // The caller's schedule gave up; the server's wait holds all the same.
+            None => match last.verdict.advice() {
+                Advice::RetryAfter(named) => last.at.after(named),
+                Advice::Retry | Advice::Stop => self.latest,
+            },
         };
         match self.run.polling_since {
             Some(since) if budget_of(last.verdict) == Budget::Polls && due > since.after(policy.poll_limit) => {

@@ -307,6 +307,16 @@ fn a_resume_still_waits_for_what_the_server_named() {
 }
 
 #[test]
+fn a_schedule_that_gave_up_does_not_shorten_what_the_server_named() {
+    let mut run = Run::new(policy(), KeyOrigin::Drawn, MethodKind::Other);
+    run.draw = Draw::GiveUp;
+    assert_eq!(run.finish(&[after(ERROR_503, ms(5000))]), Outcome::Stopped(StopReason::Schedule));
+    run.resume(START.after(ms(1000)));
+    let _ = run.finish(&[DONE]);
+    assert_eq!(run.trace.join(", "), "submit 1, resume, sleep 4010, submit 2");
+}
+
+#[test]
 fn an_attempt_whose_owner_died_is_in_doubt() {
     let mut run = Run::new(policy(), KeyOrigin::Drawn, MethodKind::Other);
     let _ = run.step(&mut std::iter::empty());
