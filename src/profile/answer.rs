@@ -219,9 +219,10 @@ impl<'a> Answer<'a> {
     }
 
     /// Whether a body that came whole is the JSON that its content type says.
-    /// Where the framing proved the length both ends are enough.
+    /// Where the framing proved the length both ends are enough, and nothing at
+    /// all is as good; where it did not, nothing may be all that is left.
     pub(super) fn is_what_it_says(&self) -> bool {
-        if self.body.is_empty() || !is_json_type(self.content_type()) || self.glance.is_encoded {
+        if self.is_proved_empty() || !is_json_type(self.content_type()) || self.glance.is_encoded {
             return true;
         }
         if self.length_proved {

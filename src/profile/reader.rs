@@ -174,7 +174,7 @@ fn rule_5_error_cut(case: &Case<'_>) -> Option<Verdict> {
         return None;
     }
     match case.answer.extent {
-        Extent::Whole if case.answer.is_cut_json() => retry(Reach::Ambiguous, Why::CutBody),
+        Extent::Whole if !case.has_no_content() && case.answer.is_cut_json() => retry(Reach::Ambiguous, Why::CutBody),
         Extent::Whole => None,
         Extent::Cut => retry(Reach::Ambiguous, Why::CutBody),
         Extent::TooLarge => stop(Reach::Ambiguous, Why::TooLarge),

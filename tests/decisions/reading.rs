@@ -158,6 +158,9 @@ fn rule_5_a_cut_error_settles_nothing() {
     // Half a body is half a body, whatever the connection says of it.
     let half = r#"{"code":"IDEMPOTENCY_IN_PROGRESS","m"#;
     case(422, &[JSON], half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+    case(422, &[JSON], "").close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+    case(422, &[JSON], "").gives(Refused, Stop, Why::Refusal);
+    case(404, &[JSON], "").close_delimited().method(Method::HEAD).gives(Refused, Stop, Why::Refusal);
     case(422, &[JSON], r#"{"code":"NO"}"#).close_delimited().gives(Refused, Stop, Why::Refusal);
     // Before rule 13.
     case(400, &[JSON, MARK], "{").extent(Extent::Cut).gives(Ambiguous, Retry, Why::CutBody);
@@ -316,6 +319,10 @@ fn rule_10_a_success_that_cannot_be_read() {
     case(201, &[("content-type", "text/plain")], "{").gives(Applied, Stop, Why::Success);
     case(201, &[JSON, ("content-encoding", "br")], "\u{1}\u{2}").gives(Applied, Stop, Why::Success);
     case(201, &[JSON], "").gives(Applied, Stop, Why::Success);
+    // Nothing at all may be what is left of it, unless its length was proved.
+    case(201, &[JSON], "").close_delimited().gives(AppliedUnread, Retry, Why::CutBody);
+    case(200, &[JSON], "").close_delimited().method(Method::HEAD).gives(Applied, Stop, Why::Success);
+    case(204, &[JSON], "").close_delimited().gives(Applied, Stop, Why::Success);
     // What a judge would have said of the whole is not known.
     cut().extent(Extent::Cut).profile(judging(Judgement::Final)).gives(TAKEN, Retry, Why::CutBody);
     cut().profile(judging(Judgement::Refused)).gives(TAKEN, Retry, Why::CutBody);
