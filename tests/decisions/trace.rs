@@ -417,3 +417,39 @@ fn a_damaged_record_says_where() {
     }
     assert_eq!(Owner::new(3).id(), 3);
 }
+
+#[test]
+fn what_a_history_tells() {
+    let mut run = Run::new(policy(), KeyOrigin::Drawn, MethodKind::Other);
+    assert_eq!((run.history.attempts(), run.history.key_since(), run.history.next_at()), (0, None, None));
+    let _ = run.finish(&[REFUSED, TIMEOUT, RUNNING, DONE]);
+    let started = |entry: &Entry| match entry {
+        Entry::Started { kind, at, .. } => Some((kind.as_str(), at.since(START))),
+        _ => None,
+    };
+    let started: Vec<_> = run.entries.iter().filter_map(started).collect();
+    assert_eq!(started.iter().map(|(kind, _)| *kind).collect::<Vec<_>>(), ["first", "retry", "retry", "poll"]);
+    assert_eq!(run.history.attempts(), 4);
+    // The key's life began with the first attempt that may have been received.
+    assert_eq!(run.history.key_since(), Some(START.after(started[1].1)));
+    for yes in [true, false] {
+        let created =
+            Entry::Created { at: START, key: KeyOrigin::None, method: MethodKind::Idempotent, gone_is_done: yes };
+        assert_eq!(History::replay(&[created]).unwrap().gone_is_done(), yes);
+    }
+}
+
+#[test]
+fn a_contested_key_is_certain_only_if_it_is_bound() {
+    let effects = |method, verdicts: &[Verdict]| {
+        let mut run = Run::new(policy(), KeyOrigin::Drawn, method);
+        let _ = run.finish(verdicts);
+        (run.history.effect_with(false), run.history.effect_with(true))
+    };
+    let (other, safe) = (MethodKind::Other, MethodKind::Safe);
+    assert_eq!(effects(other, &[INVALID]), (Effect::NotApplied, Effect::Unknown));
+    assert_eq!(effects(MethodKind::Idempotent, &[INVALID]), (Effect::NotApplied, Effect::Unknown));
+    assert_eq!(effects(other, &[REJECTED]), (Effect::NotApplied, Effect::NotApplied));
+    assert_eq!(effects(other, &[TOO_LARGE]), (Effect::Applied, Effect::Applied));
+    assert_eq!(effects(safe, &[INVALID]), (Effect::NotApplied, Effect::NotApplied));
+}
