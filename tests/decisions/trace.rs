@@ -453,3 +453,58 @@ fn a_contested_key_is_certain_only_if_it_is_bound() {
     assert_eq!(effects(other, &[TOO_LARGE]), (Effect::Applied, Effect::Applied));
     assert_eq!(effects(safe, &[INVALID]), (Effect::NotApplied, Effect::NotApplied));
 }
+
+#[test]
+fn at_the_edge_it_may_still_be_sent() {
+    let due = |policy: Policy, at: u64, end: Option<StopReason>| {
+        let mut run = Run::new(policy, KeyOrigin::Drawn, MethodKind::Other);
+        run.record(Entry::Started {
+            attempt: 1,
+            kind: oncekey::engine::AttemptKind::First,
+            timeout: ms(1000),
+            at: START,
+        });
+        let ended = Entry::Ended { attempt: 1, verdict: TIMEOUT, at: START, next_at: Some(START.after(ms(at))) };
+        run.record(ended);
+        run.now = START.after(ms(at));
+        let stopped = match run.history.next(&run.policy, run.now) {
+            Action::Record(Entry::Stopped { reason, .. }) => Some(reason),
+            action => {
+                assert!(matches!(action, Action::Record(Entry::Started { .. })), "{action:?}");
+                None
+            }
+        };
+        assert_eq!(stopped, end, "at {at}");
+    };
+    // 50 ms of the deadline are enough, 49 are not.
+    due(policy(), 59_950, None);
+    due(policy(), 59_951, Some(StopReason::Deadline));
+    // An hour, less six minutes, less an attempt of a second.
+    let long = policy().deadline(Duration::MAX);
+    due(long, 3_600_000 - 360_000 - 1_000, None);
+    due(long, 3_600_000 - 360_000 - 999, Some(StopReason::KeyExpired));
+    assert!(policy().fits_the_key(ms(3_240_000)) && !policy().fits_the_key(ms(3_240_001)));
+    assert_eq!(Time::from_millis(u64::MAX), Time::MAX);
+    assert_eq!(Time::MAX.after(Duration::MAX), Time::MAX);
+}
+
+#[test]
+fn a_clock_back_by_the_margin_is_not_too_far() {
+    for (back, end) in [(360_000, None), (360_001, Some(StopReason::KeyExpired))] {
+        let mut run = Run::new(policy().max_attempts(1), KeyOrigin::Drawn, MethodKind::Other);
+        let _ = run.finish(&[TIMEOUT]);
+        let latest = run.history.latest().as_millis();
+        run.resume(Time::from_millis(latest - back));
+        let outcome = run.finish(if end.is_none() { &[DONE] } else { &[] });
+        assert_eq!(outcome, end.map_or(Outcome::Applied, Outcome::Stopped), "{back}");
+    }
+}
+
+#[test]
+fn the_last_poll_may_fall_on_the_limit() {
+    let within = |limit: u64| policy().polls(ms(1000), ms(1000), ms(limit));
+    let mut run = Run::new(within(1000), KeyOrigin::Drawn, MethodKind::Other);
+    assert_eq!(run.finish(&[RUNNING, DONE]), Outcome::Applied);
+    let mut run = Run::new(within(999), KeyOrigin::Drawn, MethodKind::Other);
+    assert_eq!(run.finish(&[RUNNING]), Outcome::Stopped(StopReason::Polls));
+}
