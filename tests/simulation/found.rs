@@ -19,6 +19,11 @@ fn a_named_wait_outlives_a_schedule_that_gave_up() {
     hold(&[12_681]);
 }
 
+#[test]
+fn what_was_prepared_for_one_attempt_is_not_sent_as_the_next() {
+    hold(&[271]);
+}
+
 #[track_caller]
 fn hold(seeds: &[u64]) {
     let kit = Kit::new();
