@@ -49,6 +49,7 @@ pub enum ErrorsStored {
 #[must_use = "a profile is made by `build`"]
 pub struct ProfileBuilder {
     id: String,
+    version: u32,
     key_header: Cow<'static, str>,
     key_format: KeyFormat,
     keyed: Vec<Method>,
@@ -62,6 +63,8 @@ pub struct ProfileBuilder {
     errors_stored: ErrorsStored,
     limits_before_work: bool,
     promises_keys: bool,
+    replays: bool,
+    overlap_is_safe: bool,
     judge: Option<super::Judge>,
 }
 
@@ -82,6 +85,7 @@ impl ProfileBuilder {
     pub(super) fn new(id: String) -> Self {
         Self {
             id,
+            version: 1,
             key_header: "idempotency-key".into(),
             key_format: KeyFormat::any(),
             keyed: vec![Method::POST, Method::PATCH],
@@ -95,8 +99,18 @@ impl ProfileBuilder {
             errors_stored: ErrorsStored::Unsaid,
             limits_before_work: false,
             promises_keys: false,
+            replays: true,
+            overlap_is_safe: true,
             judge: None,
         }
+    }
+
+    /// Its version, written down beside each operation; to be raised when the
+    /// reading of an answer changes. A newer version still takes up what an
+    /// older one began. Default: 1.
+    pub fn version(mut self, version: u32) -> Self {
+        self.version = version;
+        self
     }
 
     /// The header that carries the key. Default: `Idempotency-Key`.
@@ -184,6 +198,22 @@ impl ProfileBuilder {
         self
     }
 
+    /// Whether a repeated request is answered with the original answer. Where it
+    /// is not, a lost record of an answer cannot be had again, so that a journal
+    /// makes it durable before it is given out. Default: yes.
+    pub fn replays(mut self, yes: bool) -> Self {
+        self.replays = yes;
+        self
+    }
+
+    /// Whether two requests under one key may overlap. Where they may not, an
+    /// operation whose process died goes on only when the timeout of its last
+    /// attempt is over. Default: yes.
+    pub fn overlap_is_safe(mut self, yes: bool) -> Self {
+        self.overlap_is_safe = yes;
+        self
+    }
+
     /// Reads a complete 2xx: is it final, pending, refused, or unclear?
     pub fn judge(mut self, judge: impl Fn(&Answer<'_>) -> Judgement + Send + Sync + 'static) -> Self {
         self.judge = Some(Arc::new(judge));
@@ -217,6 +247,7 @@ impl ProfileBuilder {
             .collect::<Result<Vec<_>, ProfileError>>()?;
         let data = Data {
             id: self.id,
+            version: self.version,
             key_header: header(&self.key_header)?,
             key_format: self.key_format,
             keyed: self.keyed,
@@ -238,6 +269,8 @@ impl ProfileBuilder {
             errors_stored: self.errors_stored,
             limits_before_work: self.limits_before_work,
             promises_keys: self.promises_keys,
+            replays: self.replays,
+            overlap_is_safe: self.overlap_is_safe,
             judge: self.judge,
         };
         Ok(Profile { data: Arc::new(data) })

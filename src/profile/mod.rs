@@ -62,6 +62,7 @@ pub struct Profile {
 #[derive(Clone)]
 struct Data {
     id: String,
+    version: u32,
     key_header: HeaderName,
     key_format: KeyFormat,
     keyed: Vec<Method>,
@@ -77,6 +78,8 @@ struct Data {
     errors_stored: ErrorsStored,
     limits_before_work: bool,
     promises_keys: bool,
+    replays: bool,
+    overlap_is_safe: bool,
     judge: Option<Judge>,
 }
 
@@ -91,6 +94,11 @@ impl Profile {
     /// Its name, as it is written down beside an operation.
     pub fn id(&self) -> &str {
         &self.data.id
+    }
+
+    /// Its version, as it is written down beside an operation.
+    pub fn version(&self) -> u32 {
+        self.data.version
     }
 
     /// The header that carries the key.
@@ -111,6 +119,22 @@ impl Profile {
     /// Whether requests of this method get a key of their own accord.
     pub fn keys(&self, method: &Method) -> bool {
         self.data.keyed.contains(method)
+    }
+
+    /// Whether a repeated request is answered with the original answer.
+    pub fn replays(&self) -> bool {
+        self.data.replays
+    }
+
+    /// Whether two requests under one key may overlap.
+    pub fn overlap_is_safe(&self) -> bool {
+        self.data.overlap_is_safe
+    }
+
+    /// Whether an error releases the key, so that a corrected body may follow
+    /// under it.
+    pub fn releases_key(&self) -> bool {
+        self.data.errors_stored == ErrorsStored::Never
     }
 
     /// What an attempt showed: the rules in their order, the first that
