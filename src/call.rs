@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
+#[cfg(feature = "journal")]
+use http::header::SET_COOKIE;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Request};
 
@@ -12,12 +14,23 @@ use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
 use crate::engine::{Budget, Draw, Entry, History, Outcome, Policy, StopReason, Time, Verdict};
+#[cfg(feature = "journal")]
+use crate::engine::{Effect, MethodKind, Reach};
+#[cfg(feature = "journal")]
+use crate::error::ErrorKind;
 use crate::error::{Error, Record};
+#[cfg(feature = "journal")]
+use crate::fingerprint::is_secret;
+#[cfg(feature = "journal")]
+use crate::journal::{Durability, JournalError, JournalErrorKind, StoredAnswer};
+#[cfg(feature = "journal")]
+use crate::logbook::Logbook;
 use crate::policy::Schedule;
+use crate::profile::method_kind;
 use crate::profile::{Asked, Glance};
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-use crate::submission::{IdempotencyKey, Submission};
+use crate::submission::{IdempotencyKey, OperationId, Submission};
 use crate::transport::{self, Head, Progress};
 
 /// What the hook must leave of an attempt's time.
@@ -48,35 +61,161 @@ struct Call {
     last: Option<(Head, Verdict)>,
     /// Why the run stopped, where the engine cannot know.
     problem: Option<Cow<'static, str>>,
+    /// How far the entries on record are ahead of the clock: the operation's
+    /// own time goes on from there.
+    #[cfg(feature = "journal")]
+    ahead: Duration,
+    #[cfg(feature = "journal")]
+    logbook: Option<Box<Logbook>>,
+}
+
+/// Why nothing more can be recorded.
+#[cfg(feature = "journal")]
+#[derive(Debug)]
+pub(crate) enum Broken {
+    /// Somebody else writes to the operation's record.
+    Displaced,
+    /// What must be on record cannot be written.
+    Failed(JournalError),
+}
+
+#[cfg(not(feature = "journal"))]
+type Broken = std::convert::Infallible;
+
+/// An operation that is taken up on record.
+#[cfg(feature = "journal")]
+pub(crate) struct OnRecord {
+    pub(crate) history: History,
+    pub(crate) logbook: Logbook,
+    pub(crate) ahead: Duration,
 }
 
 impl Operation {
     pub(crate) fn begin(client: Arc<Inner>, submission: Submission, policy: Policy) -> Box<Self> {
         let now = runtime::now();
         let created = submission.created(now.time());
-        let call = Call {
-            schedule: client.schedule(),
-            client,
-            submission,
-            now,
-            started: now,
-            log: Vec::with_capacity(1),
-            attempt_timeout: policy.attempt_time(),
-            authorized: Vec::new(),
-            authorizing: Duration::ZERO,
-            progress: Progress::default(),
-            last: None,
-            problem: None,
-        };
         let history = History::replay(std::slice::from_ref(&created)).expect("a creation alone is a history");
+        let call = Call::new(client, submission, &policy, now);
         Box::new(Self { call, history, policy })
+    }
+
+    /// The same of an operation on record.
+    #[cfg(feature = "journal")]
+    pub(crate) fn on_record(client: Arc<Inner>, submission: Submission, policy: Policy, record: OnRecord) -> Box<Self> {
+        let mut call = Call::new(client, submission, &policy, runtime::now());
+        call.ahead = record.ahead;
+        call.logbook = Some(Box::new(record.logbook));
+        Box::new(Self { call, history: record.history, policy })
     }
 
     /// Carries it to its final answer, or to where it must stop.
     pub(crate) async fn carry_out(mut self: Box<Self>) -> Result<Response, Error> {
-        let Self { call, history, policy } = &mut *self;
-        let outcome = driver::run(call, history, policy).await;
+        match self.run().await {
+            Ok(outcome) => self.finish(outcome),
+            #[cfg(feature = "journal")]
+            Err(broken) => Err(self.broken(broken)),
+            #[cfg(not(feature = "journal"))]
+            Err(never) => match never {},
+        }
+    }
+
+    /// Carries it to its end, by which it can be finished.
+    pub(crate) async fn run(&mut self) -> Result<Outcome, Broken> {
+        driver::run(&mut self.call, &mut self.history, &self.policy).await
+    }
+
+    /// Whether this run has sent something, or was about to.
+    #[cfg(feature = "journal")]
+    pub(crate) fn has_begun(&self) -> bool {
+        !self.call.log.is_empty()
+    }
+
+    /// Gives up what was never begun.
+    #[cfg(feature = "journal")]
+    pub(crate) fn give_back(self: Box<Self>) {
+        if let Some(key) = &self.call.submission.key {
+            key.release();
+        }
+    }
+
+    /// What an end that must be durable waits for, and then the end.
+    #[cfg(feature = "journal")]
+    pub(crate) async fn settle(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
+        let effect = self.history.effect();
+        let Some(book) = &mut self.call.logbook else {
+            return self.finish(outcome);
+        };
+        let is_safe = effect == Effect::NotApplied && method_kind(&self.call.submission.method) == MethodKind::Safe;
+        let replays = self.call.submission.key.is_some() && self.call.client.profile.replays();
+        if (effect == Effect::NotApplied && !is_safe) || !replays {
+            // A failure is kept in the book.
+            let _ = book.flush().await;
+        }
+        if let Some(failure) = book.failure()
+            && effect == Effect::NotApplied
+            && !is_safe
+            && book.is_on_record()
+        {
+            let what = "it ended without effect, but that could not be written down";
+            return Err(self.failed(ErrorKind::Journal, what, Effect::Unknown, failure));
+        }
         self.finish(outcome)
+    }
+
+    /// The run could not go on for want of a record.
+    #[cfg(feature = "journal")]
+    pub(crate) fn broken(self: Box<Self>, broken: Broken) -> Error {
+        match broken {
+            Broken::Displaced => {
+                let effect = self.history.effect();
+                let failure = JournalError::new(JournalErrorKind::Conflict, "somebody else wrote to the record");
+                self.failed(ErrorKind::Journal, "somebody else went on with it", effect, failure)
+            }
+            Broken::Failed(failure) if failure.kind() == JournalErrorKind::KeyTaken => {
+                // What that one's effect is, its own id tells.
+                self.failed(
+                    ErrorKind::Mismatch,
+                    "the key is on record for an operation of another id",
+                    Effect::Unknown,
+                    failure,
+                )
+            }
+            Broken::Failed(failure) => {
+                let effect = match self.history.effect() {
+                    // It may be on record as sent, and so be taken up.
+                    Effect::NotApplied if !failure.is_certain() => Effect::Unknown,
+                    effect => effect,
+                };
+                self.failed(ErrorKind::Journal, "the journal failed, so that nothing more was sent", effect, failure)
+            }
+        }
+    }
+
+    #[cfg(feature = "journal")]
+    fn failed(
+        mut self: Box<Self>,
+        kind: ErrorKind,
+        what: &'static str,
+        effect: Effect,
+        failure: JournalError,
+    ) -> Error {
+        let call = &mut self.call;
+        let key = call.submission.key.take();
+        if self.history.attempts() == 0
+            && let Some(key) = &key
+        {
+            key.release();
+        }
+        let record = Record {
+            effect,
+            operation: call.submission.id.take().or_else(|| key.as_ref().map(OperationId::of_key)),
+            key: key.map(|key| key.used(self.history.key_since())),
+            attempts: std::mem::take(&mut call.log),
+            response: None,
+            resume_at: None,
+            source: Some(Box::new(failure)),
+        };
+        Error::on_record(kind, what, record)
     }
 
     fn finish(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
@@ -101,12 +240,20 @@ impl Operation {
             attempts,
             #[cfg(feature = "json")]
             applied: outcome == Outcome::Applied,
+            #[cfg(feature = "journal")]
+            unrecorded: None,
         };
+        #[cfg(feature = "journal")]
+        let unrecorded = call.logbook.as_ref().and_then(|book| book.failure()).map(Box::new);
         let operation = call.submission.operation();
         let key = call.submission.key.take().map(|key| key.used(history.key_since()));
         let attempts = std::mem::take(&mut call.log);
         match call.last.take() {
-            Some(last) if outcome == Outcome::Applied => Ok(response(last, key, attempts)),
+            Some(last) if outcome == Outcome::Applied => Ok(Response {
+                #[cfg(feature = "journal")]
+                unrecorded,
+                ..response(last, key, attempts)
+            }),
             last => {
                 let record = Record {
                     effect,
@@ -114,7 +261,7 @@ impl Operation {
                     response: last.map(|last| response(last, key.clone(), attempts.clone())),
                     key,
                     attempts,
-                    resume_at: history.next_at().filter(|_| may_go_on(outcome)).map(runtime::system_time),
+                    resume_at: history.resume_at(&self.policy).filter(|_| may_go_on(outcome)).map(runtime::system_time),
                     source: call.progress.cause.take(),
                 };
                 if unbuilt {
@@ -127,6 +274,67 @@ impl Operation {
 }
 
 impl Call {
+    fn new(client: Arc<Inner>, submission: Submission, policy: &Policy, now: Moment) -> Self {
+        Self {
+            schedule: client.schedule(),
+            client,
+            submission,
+            now,
+            started: now,
+            log: Vec::with_capacity(1),
+            attempt_timeout: policy.attempt_time(),
+            authorized: Vec::new(),
+            authorizing: Duration::ZERO,
+            progress: Progress::default(),
+            last: None,
+            problem: None,
+            #[cfg(feature = "journal")]
+            ahead: Duration::ZERO,
+            #[cfg(feature = "journal")]
+            logbook: None,
+        }
+    }
+
+    /// Writes it into the record. Time passes meanwhile.
+    #[cfg(feature = "journal")]
+    async fn write_down(&mut self, entry: &Entry, after: &History, left: Duration) -> Result<(), Broken> {
+        let answer = self.answer_of(entry);
+        let Some(book) = &mut self.logbook else {
+            return Ok(());
+        };
+        let written = match entry {
+            Entry::Started { .. } => book.announce(entry, after, Durability::Flushed, left).await,
+            Entry::Interrupted { .. } => book.announce(entry, after, Durability::Visible, left).await,
+            _ => book.note(entry, after, answer, left).await,
+        };
+        self.now = runtime::now();
+        let Err(failure) = written else {
+            return Ok(());
+        };
+        let displaced = matches!(failure.kind(), JournalErrorKind::Conflict | JournalErrorKind::IdTaken);
+        match entry {
+            // An answer is given out even if it cannot be written down.
+            Entry::Ended { verdict, .. } if verdict.reach() == Reach::Applied => Ok(()),
+            _ if displaced => Err(Broken::Displaced),
+            Entry::Ended { .. } | Entry::Stopped { .. } => Ok(()),
+            _ => Err(Broken::Failed(failure)),
+        }
+    }
+
+    /// The answer that goes on record with the end of its attempt.
+    #[cfg(feature = "journal")]
+    fn answer_of(&self, entry: &Entry) -> Option<StoredAnswer> {
+        let came =
+            matches!(entry, Entry::Ended { .. }) && self.log.last().is_some_and(|attempt| attempt.status.is_some());
+        let (head, _) = self.last.as_ref().filter(|_| came && self.logbook.is_some())?;
+        let mut headers = HeaderMap::with_capacity(head.headers.len());
+        let kept = head.headers.iter().filter(|(name, value)| !is_secret(name, value) && **name != SET_COOKIE);
+        for (name, value) in kept {
+            headers.append(name.clone(), unshared_value(value));
+        }
+        Some(StoredAnswer::new(head.status, headers, head.body.clone()))
+    }
+
     fn request(&mut self) -> Request {
         let submission = &self.submission;
         let mut request = Request::new(submission.method.clone(), submission.url.clone());
@@ -160,7 +368,12 @@ impl Call {
 }
 
 impl World for Call {
+    type Broken = Broken;
+
     fn now(&mut self) -> Time {
+        #[cfg(feature = "journal")]
+        return self.now.time().after(self.ahead);
+        #[cfg(not(feature = "journal"))]
         self.now.time()
     }
 
@@ -236,45 +449,47 @@ impl World for Call {
         self.schedule.draw(budget, &self.client.dice)
     }
 
-    fn record(&mut self, entry: &Entry) {
-        match entry {
-            Entry::Started { attempt, kind, .. } => {
-                self.started = self.now;
-                if let Some(key) = &self.submission.key {
-                    key.note_sent(self.now.time());
-                }
-                self.log.push(Attempt::started(*attempt, *kind, self.now.system_time()));
-            }
-            Entry::Ended { verdict, .. } => {
-                if let Some(attempt) = self.log.last_mut() {
-                    attempt.duration = self.now.since(self.started);
-                    attempt.verdict = Some(*verdict);
-                }
-            }
-            Entry::Created { .. }
-            | Entry::Resumed { .. }
-            | Entry::Interrupted { .. }
-            | Entry::Stopped { .. }
-            | Entry::Amended { .. }
-            | Entry::Resolved { .. } => {}
+    async fn record(&mut self, entry: &Entry, after: &History, left: Duration) -> Result<(), Broken> {
+        if let Entry::Ended { verdict, .. } = entry
+            && let Some(attempt) = self.log.last_mut()
+        {
+            attempt.duration = self.now.since(self.started);
+            attempt.verdict = Some(*verdict);
         }
+        #[cfg(feature = "journal")]
+        if self.logbook.is_some() {
+            self.write_down(entry, after, left).await?;
+        }
+        #[cfg(not(feature = "journal"))]
+        let _ = (after, left);
+        if let Entry::Started { attempt, kind, .. } = entry {
+            self.started = self.now;
+            if let Some(key) = &self.submission.key {
+                key.note_sent(self.now.time());
+            }
+            self.log.push(Attempt::started(*attempt, *kind, self.now.system_time()));
+        }
+        Ok(())
     }
 }
 
 /// Whether another try, later, is what the end leaves open.
-fn may_go_on(outcome: Outcome) -> bool {
+pub(crate) fn may_go_on(outcome: Outcome) -> bool {
     match outcome {
         Outcome::Stopped(reason) => reason.leaves_a_later_try(),
-        Outcome::Applied | Outcome::Ended(_) | Outcome::Contradicted => false,
+        Outcome::Applied | Outcome::Ended(_) | Outcome::Contradicted | Outcome::Resolved(_) => false,
     }
 }
 
 /// The headers in memory of their own.
 fn unshared(headers: &HeaderMap) -> HeaderMap {
-    let copy = |value: &HeaderValue| HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone());
     let mut own = HeaderMap::with_capacity(headers.len());
     for (name, value) in headers {
-        own.append(name, copy(value));
+        own.append(name, unshared_value(value));
     }
     own
+}
+
+fn unshared_value(value: &HeaderValue) -> HeaderValue {
+    HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
 }

@@ -9,6 +9,8 @@ use url::Url;
 use crate::authorize::{AnyAuthorize, Authorize};
 use crate::engine::Policy;
 use crate::error::BuildError;
+#[cfg(feature = "journal")]
+use crate::journal::Journal;
 use crate::policy::{Poll, Retry, Schedule, limits};
 use crate::profile::{Answer, Judgement, Profile};
 use crate::request::{RequestBuilder, SHORT_DEADLINE, SHORTEST_DEADLINE};
@@ -21,7 +23,7 @@ use crate::runtime::Dice;
 /// from a ready-made one.
 #[derive(Clone)]
 pub struct Client {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 pub(crate) struct Inner {
@@ -34,6 +36,10 @@ pub(crate) struct Inner {
     last_url: Mutex<Option<(Box<str>, Url)>>,
     #[cfg(feature = "backoff")]
     backoff: Option<MakeBackoff>,
+    #[cfg(feature = "journal")]
+    pub(crate) journal: Option<Arc<dyn Journal>>,
+    #[cfg(feature = "journal")]
+    pub(crate) account: Box<str>,
 }
 
 #[cfg(feature = "backoff")]
@@ -162,6 +168,10 @@ pub struct ClientBuilder {
     dice: Dice,
     #[cfg(feature = "backoff")]
     backoff: Option<MakeBackoff>,
+    #[cfg(feature = "journal")]
+    journal: Option<Arc<dyn Journal>>,
+    #[cfg(feature = "journal")]
+    account: Box<str>,
 }
 
 /// Longer than the 30 s after which servers reclaim a lock whose holder they
@@ -287,6 +297,24 @@ impl ClientBuilder {
         self
     }
 
+    /// Where operations are written down before they are sent, so that they
+    /// outlive this process. See [`journal`](crate::journal).
+    #[cfg(feature = "journal")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
+    pub fn journal(mut self, journal: impl Journal + 'static) -> Self {
+        self.journal = Some(Arc::new(journal));
+        self
+    }
+
+    /// The account at the provider that this client acts for. Its lists and
+    /// resumes see the operations of this account alone. Default: none.
+    #[cfg(feature = "journal")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
+    pub fn account(mut self, account: impl Into<Box<str>>) -> Self {
+        self.account = account.into();
+        self
+    }
+
     /// Checks all of it.
     ///
     /// # Errors
@@ -302,7 +330,8 @@ impl ClientBuilder {
             .attempt_timeout(attempt_timeout)
             .deadline(deadline)
             .key_lifetime(key_lifetime)
-            .authorizes(self.authorize.is_some());
+            .authorizes(self.authorize.is_some())
+            .overlap_is_safe(self.profile.overlap_is_safe());
         let problem = first_problem(&[
             (self.retry.max_attempts == 0, "max_attempts is 0, and the first attempt counts: give at least 1"),
             (self.retry.base_delay > self.retry.max_delay, "base_delay is longer than max_delay"),
@@ -340,6 +369,10 @@ impl ClientBuilder {
                 last_url: Mutex::new(None),
                 #[cfg(feature = "backoff")]
                 backoff: self.backoff,
+                #[cfg(feature = "journal")]
+                journal: self.journal,
+                #[cfg(feature = "journal")]
+                account: self.account,
             }),
         })
     }

@@ -25,12 +25,26 @@ pub trait World {
     /// What the wait after this is drawn from.
     fn draw(&mut self, budget: Option<Budget>) -> Draw;
 
-    /// Writes the entry down, before it counts.
-    fn record(&mut self, entry: &Entry);
+    /// Why nothing can be recorded any more.
+    type Broken;
+
+    /// Writes the entry down, before it counts: `after` is the history with it,
+    /// `left` what is left of the run's time. What may not happen unless it is
+    /// on record must fail here.
+    fn record(
+        &mut self,
+        entry: &Entry,
+        after: &History,
+        left: Duration,
+    ) -> impl Future<Output = Result<(), Self::Broken>> + Send;
 }
 
 /// Runs the operation to an end.
-pub async fn run<W: World>(world: &mut W, history: &mut History, policy: &Policy) -> Outcome {
+///
+/// # Errors
+///
+/// [`World::Broken`] where an entry could not be recorded that must be.
+pub async fn run<W: World>(world: &mut W, history: &mut History, policy: &Policy) -> Result<Outcome, W::Broken> {
     let mut ready = false;
     loop {
         let entry = match history.next(policy, world.now()) {
@@ -57,9 +71,12 @@ pub async fn run<W: World>(world: &mut W, history: &mut History, policy: &Policy
                 world.sleep(wait).await;
                 continue;
             }
-            Action::Finish(outcome) => return outcome,
+            Action::Finish(outcome) => return Ok(outcome),
         };
-        world.record(&entry);
-        history.apply(&entry).expect("what the engine asks to record is legal");
+        let mut after = history.clone();
+        after.apply(&entry).expect("what the engine asks to record is legal");
+        let left = history.left(policy, world.now());
+        world.record(&entry, &after, left).await?;
+        *history = after;
     }
 }

@@ -31,7 +31,6 @@ pub struct Error(Box<Inner>);
 struct Inner {
     kind: ErrorKind,
     effect: Effect,
-    /// What was wrong with a request that never left, or how the run ended.
     what: Cow<'static, str>,
     operation: Option<OperationId>,
     key: Option<IdempotencyKey>,
@@ -70,6 +69,37 @@ pub enum ErrorKind {
     /// [`source`](std::error::Error::source) is the hook's own error. The
     /// attempt that it ran for was not sent.
     Authorize,
+    /// The journal failed: what had to be on record could not be written, or the
+    /// record could not be read.
+    ///
+    /// # Troubleshooting
+    ///
+    /// [`source`](std::error::Error::source) is the journal's own error: a full
+    /// disk, a file that is read-only, locked or damaged. Nothing is sent that
+    /// is not on record. Mend it and ask again under the same id.
+    Journal,
+    /// The operation's id or key is on record for another request.
+    ///
+    /// # Troubleshooting
+    ///
+    /// Nothing was sent. [`Error::effect`] is that of the operation on record.
+    /// Another request is another operation: give it an id of its own, once you
+    /// know how the first one ended.
+    Mismatch,
+    /// Somebody else works on the operation, in this process or another one,
+    /// and the deadline came first.
+    ///
+    /// # Troubleshooting
+    ///
+    /// Ask again under the same id: you get the other's answer, or go on with it.
+    Busy,
+    /// It was settled by hand or by a look-up, and has no answer.
+    ///
+    /// # Troubleshooting
+    ///
+    /// [`Error::effect`] is what was decided; `Client::lookup` tells by whom and
+    /// on what evidence.
+    Resolved,
     /// Nothing could be sent, and trying again cannot help.
     ///
     /// # Troubleshooting
@@ -168,6 +198,12 @@ impl Error {
     /// reqwest would not make a request of it: a URL too long, a scheme that the client forbids.
     pub(crate) fn unbuilt(record: Record) -> Self {
         Self::new(ErrorKind::Request, "the HTTP client would not send such a request".into(), record)
+    }
+
+    /// An end that has to do with the record.
+    #[cfg(feature = "journal")]
+    pub(crate) fn on_record(kind: ErrorKind, what: impl Into<Cow<'static, str>>, record: Record) -> Self {
+        Self::new(kind, what.into(), record)
     }
 
     fn new(kind: ErrorKind, what: Cow<'static, str>, record: Record) -> Self {
@@ -269,6 +305,7 @@ fn kind_of(outcome: Outcome) -> ErrorKind {
             StopReason::KeyExpired => ErrorKind::KeyExpired,
             StopReason::Keyless => ErrorKind::Unsettled,
         },
+        Outcome::Resolved(_) => ErrorKind::Resolved,
         // A success that is none of ours to report: its answers contradict each other.
         Outcome::Contradicted | Outcome::Applied => ErrorKind::Contradicted,
     }
@@ -311,6 +348,7 @@ fn describe(outcome: Outcome, kind: ErrorKind) -> &'static str {
             (ErrorKind::Refused, _) => "the server refused it",
             _ => "the answer settles nothing",
         },
+        Outcome::Resolved(_) => "it was settled by hand or by a look-up",
         Outcome::Contradicted | Outcome::Applied => "the server's answers contradict each other",
     }
 }

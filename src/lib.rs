@@ -60,13 +60,25 @@ mod attempt;
 mod authorize;
 mod call;
 mod client;
+#[cfg(feature = "journal")]
+mod desk;
 #[doc(hidden)]
 pub mod driver;
 pub mod engine;
 mod error;
+#[cfg(feature = "journal")]
+mod fingerprint;
+#[cfg(feature = "journal")]
+#[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
+pub mod journal;
+#[cfg(feature = "journal")]
+mod logbook;
+mod order;
 mod pairs;
 mod policy;
 pub mod profile;
+#[cfg(feature = "journal")]
+mod recover;
 mod request;
 mod response;
 mod runtime;
@@ -85,6 +97,9 @@ pub use engine::Effect;
 pub use error::{BuildError, Error, ErrorKind};
 pub use policy::{Poll, Retry};
 pub use profile::{Profile, Replay};
+#[cfg(feature = "journal")]
+#[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
+pub use recover::{OperationRecord, RecordState, Resume, ResumeAll, Resuming};
 pub use request::RequestBuilder;
 #[cfg(feature = "json")]
 pub use response::BodyError;

@@ -14,12 +14,18 @@ use url::Url;
 
 use crate::call::Operation;
 use crate::client::Inner;
-use crate::engine::{Effect, KeyOrigin, MethodKind, Policy};
+#[cfg(feature = "journal")]
+use crate::desk::Desk;
+#[cfg(feature = "journal")]
+use crate::engine::MethodKind;
+use crate::engine::Policy;
 use crate::error::{Cause, Error};
+use crate::order::{Order, effect_before};
 use crate::pairs;
-use crate::profile::{Profile, method_kind};
+#[cfg(feature = "journal")]
+use crate::profile::method_kind;
 use crate::response::Response;
-use crate::submission::{IdempotencyKey, OperationId, Shown, Submission};
+use crate::submission::{IdempotencyKey, OperationId, Shown};
 
 /// One operation being written, with reqwest's names. [`send`](Self::send)
 /// freezes it: every attempt sends the same bytes under the same key.
@@ -39,7 +45,9 @@ struct Draft {
     body: Option<Bytes>,
     key: Option<IdempotencyKey>,
     without_key: bool,
-    has_operation: bool,
+    id: Option<OperationId>,
+    #[cfg(feature = "journal")]
+    account: Option<Box<str>>,
     gone_is_done: bool,
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
@@ -78,7 +86,9 @@ impl RequestBuilder {
             body: None,
             key: None,
             without_key: false,
-            has_operation: false,
+            id: None,
+            #[cfg(feature = "journal")]
+            account: None,
             gone_is_done: false,
             attempt_timeout: None,
             deadline: None,
@@ -206,10 +216,24 @@ impl RequestBuilder {
     }
 
     /// The operation's id in the journal. Needs a client with a journal, and
-    /// is an error without one.
+    /// is an error without one. Without it, the key is the id.
+    ///
+    /// The same id again, with the same request, is the same operation: an
+    /// answer on record is given without a request, and one that is open goes
+    /// on under its key. With another request it is refused, unless the first
+    /// was turned away on an API that releases keys on errors.
     pub fn operation(mut self, id: impl Into<OperationId>) -> Self {
-        let _: OperationId = id.into();
-        self.draft.has_operation = true;
+        self.draft.id = Some(id.into());
+        self
+    }
+
+    /// The account at the provider that this is for, in the place of the
+    /// client's. It is part of what tells one request from another, and of what
+    /// lists show.
+    #[cfg(feature = "journal")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
+    pub fn account(mut self, account: impl Into<Box<str>>) -> Self {
+        self.draft.account = Some(account.into());
         self
     }
 
@@ -249,20 +273,17 @@ impl RequestBuilder {
     /// `Ok` means that the server carried the operation out. Every error says
     /// truthfully whether it did: [`Error::effect`].
     pub async fn send(self) -> Result<Response, Error> {
-        self.begin()?.carry_out().await
-    }
-
-    fn begin(self) -> Result<Box<Operation>, Error> {
         let Self { client, draft } = self;
-        let mut policy = client.policy;
-        if let Some(timeout) = draft.attempt_timeout {
-            policy = policy.attempt_timeout(timeout);
+        let policy = draft.policy(&client);
+        let order = draft.checked(&client, &policy)?;
+        #[cfg(feature = "journal")]
+        if let Some(journal) = client.journal.clone()
+            && (order.id.is_some() || method_kind(&order.method) != MethodKind::Safe)
+        {
+            return Box::pin(Desk::new(client, journal, policy).send(order)).await;
         }
-        if let Some(deadline) = draft.deadline {
-            policy = policy.deadline(deadline);
-        }
-        let submission = draft.freeze(&client, &policy)?;
-        Ok(Operation::begin(client, submission, policy))
+        let submission = order.submission(&client.profile)?;
+        Operation::begin(client, submission, policy).carry_out().await
     }
 }
 
@@ -308,60 +329,42 @@ impl Draft {
         self.basic(&username, &password);
     }
 
-    /// Checks it, and makes of it what every attempt sends.
-    fn freeze(mut self: Box<Self>, client: &Inner, policy: &Policy) -> Result<Submission, Error> {
-        let profile = &client.profile;
-        self.check(profile, policy);
+    fn policy(&self, client: &Inner) -> Policy {
+        let mut policy = client.policy;
+        if let Some(timeout) = self.attempt_timeout {
+            policy = policy.attempt_timeout(timeout);
+        }
+        if let Some(deadline) = self.deadline {
+            policy = policy.deadline(deadline);
+        }
+        policy
+    }
+
+    /// Checks it. Its key is not drawn yet: it may be on record.
+    fn checked(mut self: Box<Self>, client: &Inner, policy: &Policy) -> Result<Order, Error> {
+        self.check(client, policy);
         if let Some(Problem { what, source }) = self.problem.take() {
-            return Err(Error::request(what, self.effect_before(), source));
+            return Err(Error::request(what, effect_before(&self.method, self.key.as_ref()), source));
         }
         let Some(url) = self.url.take() else {
-            return Err(Error::request(BAD_URL, self.effect_before(), None));
+            return Err(Error::request(BAD_URL, effect_before(&self.method, self.key.as_ref()), None));
         };
-        let (key, origin) = match self.key.take() {
-            Some(key) => {
-                let origin = key.claim();
-                (Some(key), origin)
-            }
-            None if self.without_key || !profile.keys(&self.method) => (None, KeyOrigin::None),
-            None => match IdempotencyKey::drawn() {
-                Ok(key) => (Some(key), KeyOrigin::Drawn),
-                Err(error) => {
-                    let what = "no idempotency key could be drawn: the system's random generator failed";
-                    return Err(Error::request(what, Effect::NotApplied, Some(Box::new(error))));
-                }
-            },
-        };
-        if let Some(value) = key.as_ref().and_then(|key| profile.key_value(key.as_str())) {
-            self.headers.push((profile.key_header().clone(), value));
-        }
-        // RFC 9110, 8.6: some gateways turn a POST without a length away.
-        let expects_content = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
-        let is_empty = self.body.as_ref().is_none_or(Bytes::is_empty);
-        if expects_content && is_empty && !self.headers.iter().any(|(name, _)| *name == CONTENT_LENGTH) {
-            self.headers.push((CONTENT_LENGTH, HeaderValue::from_static("0")));
-        }
-        Ok(Submission {
+        Ok(Order {
             method: self.method,
             url,
             headers: self.headers,
             body: self.body,
-            key,
-            origin,
+            key: self.key,
+            without_key: self.without_key,
+            id: self.id,
             gone_is_done: self.gone_is_done,
+            #[cfg(feature = "journal")]
+            account: self.account,
         })
     }
 
-    /// What is known before anything is sent: a key of the caller's own may
-    /// have been sent before.
-    fn effect_before(&self) -> Effect {
-        match &self.key {
-            Some(key) if !key.is_fresh() && method_kind(&self.method) != MethodKind::Safe => Effect::Unknown,
-            Some(_) | None => Effect::NotApplied,
-        }
-    }
-
-    fn check(&mut self, profile: &Profile, policy: &Policy) {
+    fn check(&mut self, client: &Inner, policy: &Policy) {
+        let profile = &client.profile;
         if let Some(url) = &self.url {
             let tls = cfg!(any(feature = "rustls", feature = "native-tls"));
             match (url.scheme(), url.has_host()) {
@@ -385,8 +388,17 @@ impl Draft {
         if let Some(Err(error)) = self.key.as_ref().map(|key| profile.key_format().check(key.as_str())) {
             self.fail(error.to_string(), None);
         }
-        if self.has_operation {
-            self.fail("an operation id was given, and this client has no journal to keep it in", None);
+        if let Some(id) = &self.id {
+            #[cfg(feature = "journal")]
+            let has_journal = client.journal.is_some();
+            #[cfg(not(feature = "journal"))]
+            let has_journal = false;
+            let problem = id.problem();
+            if !has_journal {
+                self.fail("an operation id was given, and this client has no journal to keep it in", None);
+            } else if let Some(problem) = problem {
+                self.fail(problem, None);
+            }
         }
         if self.gone_is_done && self.method != Method::DELETE {
             self.fail("`gone_is_done` is for DELETE alone", None);

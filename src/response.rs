@@ -21,6 +21,8 @@ pub struct Response {
     pub(crate) attempts: Vec<Attempt>,
     #[cfg(feature = "json")]
     pub(crate) applied: bool,
+    #[cfg(feature = "journal")]
+    pub(crate) unrecorded: Option<Box<crate::journal::JournalError>>,
 }
 
 impl Response {
@@ -80,9 +82,22 @@ impl Response {
         self.key.as_ref()
     }
 
-    /// The attempts that led here, in their order.
+    /// The attempts of this run that led here, in their order: none for an
+    /// answer that was on record already.
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
+    }
+
+    /// Whether this answer is on record, for a client with a journal.
+    ///
+    /// # Errors
+    ///
+    /// What kept it from being written. The operation was carried out all the
+    /// same; asked again, under the same id, the server is asked for its replay.
+    #[cfg(feature = "journal")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
+    pub fn recorded(&self) -> Result<(), &crate::journal::JournalError> {
+        self.unrecorded.as_deref().map_or(Ok(()), Err)
     }
 }
 

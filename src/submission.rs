@@ -136,6 +136,12 @@ impl IdempotencyKey {
         self.shared.as_ref().is_some_and(|shared| shared.state.load(Ordering::Acquire) == USED)
     }
 
+    /// A key of the record, where nobody else can use it without being seen.
+    #[cfg(feature = "journal")]
+    pub(crate) fn stored(text: &str) -> Self {
+        Self { text: Text::Other(text.into()), first_sent: None, shared: None }
+    }
+
     /// The key as it is handed out after a use: never fresh, with its age.
     pub(crate) fn used(mut self, since: Option<Time>) -> Self {
         match since {
@@ -224,38 +230,64 @@ impl Use {
 }
 
 /// The name of a business operation: what is asked for again after a crash.
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct OperationId(Id);
-
-#[derive(Clone, PartialEq, Eq, Hash)]
-enum Id {
-    Named(Box<str>),
+///
+/// 1 to 255 bytes, without control characters and without space at its ends.
+#[derive(Clone)]
+pub struct OperationId {
+    text: Box<str>,
     /// Without a name, the key is the name.
-    Key(Box<str>),
+    is_key: bool,
 }
 
 impl OperationId {
     pub(crate) fn of_key(key: &IdempotencyKey) -> Self {
-        Self(Id::Key(key.as_str().into()))
+        Self { text: key.as_str().into(), is_key: true }
     }
 
     /// The whole id.
     pub fn as_str(&self) -> &str {
-        match &self.0 {
-            Id::Named(text) | Id::Key(text) => text,
+        &self.text
+    }
+
+    /// What is wrong with it.
+    pub(crate) fn problem(&self) -> Option<&'static str> {
+        let text = &*self.text;
+        if text.is_empty() {
+            Some("the operation's id is empty")
+        } else if text.len() > 255 {
+            Some("the operation's id is longer than 255 bytes")
+        } else if text.trim() != text || text.chars().any(char::is_control) {
+            Some("the operation's id has space at an end or a control character in it")
+        } else {
+            None
         }
+    }
+}
+
+#[cfg(feature = "journal")]
+impl OperationId {
+    /// The same, known to be a key: it is abbreviated where it is printed.
+    pub(crate) fn known_as_key(mut self) -> Self {
+        self.is_key = true;
+        self
     }
 }
 
 impl From<&str> for OperationId {
     fn from(id: &str) -> Self {
-        Self(Id::Named(id.into()))
+        Self { text: id.into(), is_key: false }
     }
 }
 
 impl From<String> for OperationId {
     fn from(id: String) -> Self {
-        Self(Id::Named(id.into()))
+        Self { text: id.into(), is_key: false }
+    }
+}
+
+impl From<&Self> for OperationId {
+    fn from(id: &Self) -> Self {
+        id.clone()
     }
 }
 
@@ -265,13 +297,24 @@ impl AsRef<str> for OperationId {
     }
 }
 
+impl PartialEq for OperationId {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for OperationId {}
+
+impl Hash for OperationId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
 /// The id, abbreviated where it is the key.
 impl fmt::Display for OperationId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Id::Named(text) => f.pad(text),
-            Id::Key(key) => f.pad(&abbreviated(key)),
-        }
+        if self.is_key { f.pad(&abbreviated(&self.text)) } else { f.pad(&self.text) }
     }
 }
 
@@ -291,6 +334,8 @@ pub(crate) struct Submission {
     pub(crate) key: Option<IdempotencyKey>,
     pub(crate) origin: KeyOrigin,
     pub(crate) gone_is_done: bool,
+    /// Its name, where that is not its key.
+    pub(crate) id: Option<OperationId>,
 }
 
 impl Submission {
@@ -299,7 +344,7 @@ impl Submission {
     }
 
     pub(crate) fn operation(&self) -> Option<OperationId> {
-        self.key.as_ref().map(OperationId::of_key)
+        self.id.clone().or_else(|| self.key.as_ref().map(OperationId::of_key))
     }
 }
 
@@ -392,6 +437,7 @@ mod tests {
             key: Some(key),
             origin: KeyOrigin::Drawn,
             gone_is_done: false,
+            id: None,
         };
         assert_eq!(
             format!("{submission:?}"),

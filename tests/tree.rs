@@ -91,6 +91,12 @@ fn a_profile_reads_answers_and_knows_nothing_else() {
 }
 
 #[test]
+fn a_journal_stores_and_decides_nothing() {
+    uses_only("src/journal", &["engine", "fingerprint", "journal", "runtime", "submission"]);
+    names_none_of("src/journal", &["History", "Policy", "reqwest", "Profile", "Outcome"]);
+}
+
+#[test]
 fn the_transport_knows_no_earlier_attempt() {
     uses_only("src/transport.rs", &["attempt", "engine", "error", "profile", "runtime", "submission"]);
     names_none_of("src/transport.rs", &["History", "Entry", "journal", "Vec<Attempt>", "Operation"]);

@@ -4,6 +4,7 @@ use core::time::Duration;
 use super::delay::{self, Budget, Draw};
 use super::effect::{Effect, Standing};
 use super::entry::{AttemptKind, Entry, KeyOrigin, MethodKind, StopReason};
+use super::next::Outcome;
 use super::policy::Policy;
 use super::time::Time;
 use super::verdict::{Advice, Reach, Verdict, Why};
@@ -27,6 +28,12 @@ pub struct History {
     pub(super) key_since: Option<Time>,
     /// The server has shown, at some time, that it knows the key.
     knows_key: bool,
+    /// How the person or look-up that settled it found it.
+    pub(super) resolved: Option<Effect>,
+    /// The version of the request, from 1.
+    version: u32,
+    /// Until when the last attempt, which nobody saw the end of, may have been on its way.
+    pub(super) interrupted_until: Time,
     pub(super) attempts: u32,
     pub(super) open: Option<Open>,
     /// The verdict of the last attempt, unless that was interrupted.
@@ -108,6 +115,9 @@ impl History {
             stepped_back: Duration::ZERO,
             key_since,
             knows_key: false,
+            resolved: None,
+            version: 1,
+            interrupted_until: Time::from_millis(0),
             attempts: 0,
             open: None,
             last: None,
@@ -129,8 +139,8 @@ impl History {
             Entry::Ended { attempt, verdict, at, next_at } => self.attempt_ended(attempt, verdict, at, next_at)?,
             Entry::Interrupted { attempt, at } => self.interrupted(attempt, at)?,
             Entry::Stopped { reason, at } => self.stopped(reason, at)?,
-            Entry::Amended { .. } => return Err(illegal("an amendment, which needs a journal")),
-            Entry::Resolved { .. } => return Err(illegal("a resolution, which needs a journal")),
+            Entry::Amended { version, at } => self.amended(version, at)?,
+            Entry::Resolved { effect, at, .. } => self.resolved(effect, at)?,
         };
         self.latest = self.latest.max(at);
         Ok(())
@@ -204,6 +214,7 @@ impl History {
         self.key_since.get_or_insert(open.at);
         self.standing = self.standing.after(Reach::Ambiguous);
         self.last = None;
+        self.interrupted_until = open.at.after(open.timeout);
         Ok(at)
     }
 
@@ -219,6 +230,33 @@ impl History {
         }
         self.run.stopped = Some(reason);
         Ok(at)
+    }
+
+    fn amended(&mut self, version: u32, at: Time) -> Result<Time, IllegalEntry> {
+        if !self.may_be_amended() || self.run.stopped.is_some() || self.end().is_some() {
+            return Err(illegal("an amendment of what may have been carried out"));
+        }
+        if Some(version) != self.version.checked_add(1) {
+            return Err(illegal("an amendment whose version does not follow"));
+        }
+        self.version = version;
+        self.last = None;
+        Ok(at)
+    }
+
+    fn resolved(&mut self, effect: Effect, at: Time) -> Result<Time, IllegalEntry> {
+        if self.open.is_some() {
+            return Err(illegal("a resolution while an attempt is open"));
+        }
+        match (effect, self.standing) {
+            (Effect::Unknown, _) => Err(illegal("a resolution that settles nothing")),
+            (Effect::NotApplied, Standing::Applied) => Err(illegal("a resolution against a success on record")),
+            (Effect::Applied, Standing::Bound) => Err(illegal("a resolution against a final refusal on record")),
+            (Effect::NotApplied | Effect::Applied, _) => {
+                self.resolved = Some(effect);
+                Ok(at)
+            }
+        }
     }
 
     fn close(&mut self, attempt: u32) -> Result<Open, IllegalEntry> {
@@ -299,6 +337,9 @@ impl History {
         if matches!(self.method, MethodKind::Safe) {
             return Effect::NotApplied;
         }
+        if let Some(effect) = self.resolved {
+            return effect;
+        }
         match self.open {
             Some(_) => self.standing.after(Reach::Ambiguous).effect(),
             None => self.standing.effect(),
@@ -309,7 +350,9 @@ impl History {
     /// the idempotency layer bound is certain not to have been carried out.
     pub const fn effect_with(&self, contested: bool) -> Effect {
         match (self.effect(), self.method, self.standing) {
-            (Effect::NotApplied, MethodKind::Idempotent | MethodKind::Other, Standing::Clean) if contested => {
+            (Effect::NotApplied, MethodKind::Idempotent | MethodKind::Other, Standing::Clean)
+                if contested && self.resolved.is_none() =>
+            {
                 Effect::Unknown
             }
             (effect, _, _) => effect,
@@ -319,6 +362,11 @@ impl History {
     /// How many attempts were started, over all runs.
     pub const fn attempts(&self) -> u32 {
         self.attempts
+    }
+
+    /// The number of the attempt that was started and has not ended.
+    pub fn open_attempt(&self) -> Option<u32> {
+        self.open.map(|open| open.attempt)
     }
 
     /// The largest moment of any entry. An operation's clock starts no earlier.
@@ -337,6 +385,61 @@ impl History {
             Some(last) => last.next_at,
             None => None,
         }
+    }
+
+    /// When the same operation may be tried again, where something asks for a
+    /// wait: the last verdict, or an attempt whose owner died and which another
+    /// must not overlap.
+    pub fn resume_at(&self, policy: &Policy) -> Option<Time> {
+        match &self.last {
+            Some(last) => last.next_at,
+            None => (!policy.overlap_is_safe && self.interrupted_until > self.latest).then_some(self.interrupted_until),
+        }
+    }
+
+    /// What is left of the run's time.
+    pub fn left(&self, policy: &Policy, now: Time) -> Duration {
+        self.run.since.after(policy.deadline).since(now.max(self.latest))
+    }
+
+    /// Whether the run is over: it ended, or gave up, or was settled by hand.
+    pub fn is_over(&self) -> bool {
+        self.run.stopped.is_some() || self.end().is_some()
+    }
+
+    /// Whether nothing is left to be asked: its answer came, or it was settled,
+    /// or the run is over without effect.
+    pub fn is_settled(&self) -> bool {
+        match self.end() {
+            Some(Outcome::Applied | Outcome::Resolved(_)) => true,
+            Some(Outcome::Ended(_) | Outcome::Stopped(_) | Outcome::Contradicted) | None => {
+                self.is_over() && self.effect() == Effect::NotApplied
+            }
+        }
+    }
+
+    /// The last attempt's verdict, unless nobody saw its end.
+    pub const fn last_verdict(&self) -> Option<Verdict> {
+        match &self.last {
+            Some(last) => Some(last.verdict),
+            None => None,
+        }
+    }
+
+    /// The version of the request, from 1.
+    pub const fn version(&self) -> u32 {
+        self.version
+    }
+
+    /// Whether the request may be corrected under the same key, on an API that
+    /// releases keys on errors: it was turned away, and nothing is in doubt.
+    pub fn may_be_amended(&self) -> bool {
+        let refused = self.last.is_some_and(|last| last.verdict.reach() == Reach::Refused);
+        self.open.is_none()
+            && refused
+            && self.standing == Standing::Clean
+            && self.resolved.is_none()
+            && self.key == KeyOrigin::Drawn
     }
 
     /// Whether "it is gone" counts as done, for a DELETE.

@@ -31,7 +31,8 @@
 //!
 //! Clean and bound read [`Effect::NotApplied`], applied reads
 //! [`Effect::Applied`], doubt and contradicted read [`Effect::Unknown`].
-//! Contradicted stays so. A key that the caller brings starts in doubt: it may
+//! Contradicted stays so, unless a person or a look-up settles it: `Resolved`
+//! decides the effect of whatever is not certain. A key that the caller brings starts in doubt: it may
 //! have been sent before. GET, HEAD and OPTIONS read `NotApplied` always.
 //!
 //! # Budgets
@@ -54,7 +55,7 @@ pub use delay::{Budget, Draw};
 pub use effect::Effect;
 pub use entry::{AttemptKind, Entry, KeyOrigin, MethodKind, Owner, StopReason};
 pub use history::{History, IllegalEntry};
-pub use next::{Action, Outcome};
+pub use next::{Action, Again, Outcome};
 pub use policy::Policy;
 pub use time::Time;
 pub use verdict::{Advice, Reach, Verdict, Why};

@@ -1,8 +1,8 @@
 use core::time::Duration;
 
 use super::delay::Budget;
-use super::effect::Standing;
-use super::entry::{Entry, MethodKind, StopReason};
+use super::effect::{Effect, Standing};
+use super::entry::{Entry, MethodKind, Owner, StopReason};
 use super::history::{History, Last, budget_of};
 use super::policy::Policy;
 use super::time::Time;
@@ -44,6 +44,19 @@ pub enum Outcome {
     Stopped(StopReason),
     /// The answers contradict each other.
     Contradicted,
+    /// It was settled by hand or by a look-up.
+    Resolved(Effect),
+}
+
+/// What asking for an operation again comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(clippy::exhaustive_enums)] // complete by definition
+#[must_use]
+pub enum Again {
+    /// It is taken up, under the same key.
+    GoesOn,
+    /// Nothing may be sent: this is how it ended.
+    Ended(Outcome),
 }
 
 impl History {
@@ -90,8 +103,31 @@ impl History {
         }
     }
 
+    /// What asking for it again comes to, at this time by the wall clock.
+    pub fn asked_again(&self, policy: &Policy, at: Time) -> Again {
+        let mut again = self.clone();
+        let mut entry = Entry::Resumed { owner: Owner::new(0), at };
+        while again.apply(&entry).is_ok() {
+            entry = match again.next(policy, at) {
+                Action::Finish(outcome) => return Again::Ended(outcome),
+                Action::Record(Entry::Stopped {
+                    reason: reason @ (StopReason::KeyExpired | StopReason::Keyless),
+                    ..
+                }) => {
+                    return Again::Ended(Outcome::Stopped(reason));
+                }
+                Action::Record(entry @ Entry::Interrupted { .. }) => entry,
+                Action::Record(_) | Action::Send { .. } | Action::Sleep(_) => return Again::GoesOn,
+            };
+        }
+        Again::GoesOn
+    }
+
     /// How it ended, if it has: nothing that this client sends can change it.
     pub(super) fn end(&self) -> Option<Outcome> {
+        if let Some(effect) = self.resolved {
+            return Some(Outcome::Resolved(effect));
+        }
         if self.standing == Standing::Contradicted {
             return Some(Outcome::Contradicted);
         }
@@ -118,7 +154,8 @@ impl History {
             return Err(StopReason::Keyless);
         }
         let Some(last) = &self.last else {
-            return Ok(self.latest);
+            let overlap = if policy.overlap_is_safe { self.latest } else { self.interrupted_until };
+            return Ok(self.latest.max(overlap));
         };
         if last.of_this_run {
             match budget_of(last.verdict) {

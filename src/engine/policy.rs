@@ -16,6 +16,7 @@ pub struct Policy {
     pub(super) deadline: Duration,
     pub(super) key_lifetime: Duration,
     pub(super) authorizes: bool,
+    pub(super) overlap_is_safe: bool,
 }
 
 impl Policy {
@@ -34,6 +35,7 @@ impl Policy {
             deadline: Duration::from_secs(300),
             key_lifetime: Duration::from_secs(86_400),
             authorizes: false,
+            overlap_is_safe: true,
         }
     }
 
@@ -77,6 +79,11 @@ impl Policy {
         self
     }
 
+    /// How long a run may take, as it was set.
+    pub const fn run_time(&self) -> Duration {
+        self.deadline
+    }
+
     /// How long the server honours a key.
     pub const fn key_lifetime(mut self, lifetime: Duration) -> Self {
         self.key_lifetime = lifetime;
@@ -87,6 +94,18 @@ impl Policy {
     pub const fn authorizes(mut self, yes: bool) -> Self {
         self.authorizes = yes;
         self
+    }
+
+    /// Whether two requests under one key may overlap: where they may not, the
+    /// timeout of an attempt whose owner died is waited for.
+    pub const fn overlap_is_safe(mut self, yes: bool) -> Self {
+        self.overlap_is_safe = yes;
+        self
+    }
+
+    /// How long the server honours a key, as it was set.
+    pub const fn key_life(&self) -> Duration {
+        self.key_lifetime
     }
 
     /// What is kept free at the end of a key's life, for clocks that differ: a

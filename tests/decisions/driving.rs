@@ -1,6 +1,7 @@
 //! The driver's loop over a world that watches it: what is done is what was
 //! recorded, in that order.
 
+use std::convert::Infallible;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -24,6 +25,8 @@ struct Watched {
 }
 
 impl World for Watched {
+    type Broken = Infallible;
+
     fn now(&mut self) -> Time {
         self.now
     }
@@ -49,13 +52,14 @@ impl World for Watched {
         Draw::Delay(ms(100))
     }
 
-    fn record(&mut self, entry: &Entry) {
+    async fn record(&mut self, entry: &Entry, _: &History, _: Duration) -> Result<(), Infallible> {
         self.diary.push(match entry {
             Entry::Started { attempt, .. } => format!("started {attempt}"),
             Entry::Ended { attempt, .. } => format!("ended {attempt}"),
             Entry::Stopped { reason, .. } => format!("stopped {reason:?}"),
             other => format!("{other:?}"),
         });
+        Ok(())
     }
 }
 
@@ -66,7 +70,7 @@ fn watched(verdicts: &[Verdict]) -> Watched {
 #[track_caller]
 fn drive(mut world: Watched, policy: &Policy, diary: &str, end: (Outcome, Effect)) {
     let mut history = History::replay(&[created(KeyOrigin::Drawn, MethodKind::Other)]).unwrap();
-    let Poll::Ready(outcome) =
+    let Poll::Ready(Ok(outcome)) =
         pin!(run(&mut world, &mut history, policy)).poll(&mut Context::from_waker(Waker::noop()))
     else {
         panic!("this world never waits");

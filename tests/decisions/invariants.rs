@@ -492,15 +492,3 @@ fn a_callers_key_counts_from_when_it_was_first_sent() {
     odd.resume(START.after(ms(55 * 60_000)));
     assert_eq!(odd.finish(&[]), Outcome::Stopped(StopReason::KeyExpired));
 }
-
-#[test]
-fn entries_that_need_a_journal_are_refused() {
-    let mut run = Run::new(policy(), KeyOrigin::Drawn, MethodKind::Other);
-    let before = run.history.clone();
-    let amended = Entry::Amended { at: START, version: 2 };
-    let resolved = Entry::Resolved { effect: Effect::Applied, by: "ana".into(), at: START };
-    for entry in [amended, resolved] {
-        assert!(run.history.apply(&entry).is_err());
-        assert_eq!(run.history, before);
-    }
-}

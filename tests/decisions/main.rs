@@ -6,6 +6,7 @@
 mod defaults;
 mod driving;
 mod invariants;
+mod on_record;
 mod profiles;
 mod reading;
 mod sequences;

@@ -136,7 +136,7 @@ impl Sim<'_> {
             future.poll(&mut Context::from_waker(Waker::noop()))
         }));
         match polled {
-            Ok(Poll::Ready(outcome)) if !self.process.dead => Some(outcome),
+            Ok(Poll::Ready(Ok(outcome))) if !self.process.dead => Some(outcome),
             Ok(_) => None,
             Err(_) => {
                 if !self.truth.violated[Property::Ends as usize] {

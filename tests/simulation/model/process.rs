@@ -1,9 +1,10 @@
+use std::convert::Infallible;
 use std::future::pending;
 use std::time::Duration;
 
 use http::{Method, StatusCode};
 use oncekey::driver::World;
-use oncekey::engine::{Budget, Draw, Entry, StopReason, Time, Verdict};
+use oncekey::engine::{Budget, Draw, Entry, History, StopReason, Time, Verdict};
 use oncekey::profile::{Answer, Asked, Exchange, Extent};
 
 use super::Sim;
@@ -101,6 +102,8 @@ impl Process {
 const MOST_STEPS: u32 = 20_000;
 
 impl World for Sim<'_> {
+    type Broken = Infallible;
+
     fn now(&mut self) -> Time {
         self.process.steps += 1;
         if self.process.steps > MOST_STEPS {
@@ -142,14 +145,11 @@ impl World for Sim<'_> {
         }
     }
 
-    fn record(&mut self, entry: &Entry) {
-        if self.process.dead {
-            return;
-        }
+    async fn record(&mut self, entry: &Entry, _: &History, _: Duration) -> Result<(), Infallible> {
         if self.fault(Fault::SlowDisk) {
             let takes = self.rng.span(10, 600_000);
             if self.pass(takes) {
-                return;
+                return pending().await;
             }
         }
         self.process.records += 1;
@@ -159,8 +159,12 @@ impl World for Sim<'_> {
                     self.keep(entry);
                 }
                 self.die();
+                pending().await
             }
-            _ => self.keep(entry),
+            _ => {
+                self.keep(entry);
+                Ok(())
+            }
         }
     }
 }

@@ -1,0 +1,502 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{HeaderName, HeaderValue};
+
+use crate::call::{Broken, OnRecord, Operation, may_go_on};
+use crate::client::Inner;
+use crate::engine::{Advice, Again, Effect, Entry, History, Outcome, Policy, Reach, Time};
+use crate::error::{Error, ErrorKind, Record};
+use crate::fingerprint::{Fingerprint, Fingerprinted, is_secret};
+use crate::journal::{
+    Claim, Identity, Journal, JournalError, JournalErrorKind, Scope, Status, Stored, StoredBody, StoredRequest,
+};
+use crate::logbook::Logbook;
+use crate::order::{Order, no_key};
+use crate::profile::Replay;
+use crate::response::Response;
+use crate::runtime::{self, Moment};
+use crate::submission::{IdempotencyKey, OperationId};
+
+/// With less than this left, nothing is started any more.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+/// How often a record that another process works on is looked at.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Where operations are asked for by their id: one that is new is begun, one on
+/// record is answered from there, taken up, or refused.
+pub(crate) struct Desk {
+    client: Arc<Inner>,
+    journal: Arc<dyn Journal>,
+    policy: Policy,
+    deadline: Duration,
+    began: Moment,
+}
+
+/// What is asked for.
+enum Ask {
+    /// The operation of this id, with this request.
+    Send(Box<Order>),
+    /// The operation of this id, as it is on record, with these credentials.
+    Resume(Vec<(HeaderName, HeaderValue)>),
+}
+
+/// What is to be done with an operation on record.
+enum Found {
+    Answered(Box<Result<Response, Error>>),
+    TakenUp(Box<Operation>),
+    /// Somebody else was faster.
+    Displaced,
+}
+
+impl Desk {
+    pub(crate) fn new(client: Arc<Inner>, journal: Arc<dyn Journal>, policy: Policy) -> Self {
+        Self { client, journal, policy, deadline: policy.run_time(), began: runtime::now() }
+    }
+
+    /// Sends it, or goes on with what is on record under its id.
+    pub(crate) async fn send(self, mut order: Order) -> Result<Response, Error> {
+        let account = order.account.take().unwrap_or_else(|| self.client.account.clone());
+        let scope = Scope::new(self.client.profile.id(), account);
+        let (id, is_new) = match (&order.id, &order.key) {
+            (Some(id), _) => (id.clone(), false),
+            (None, Some(key)) => (OperationId::of_key(key), false),
+            (None, None) if order.draws_a_key(&self.client.profile) => {
+                let key = IdempotencyKey::random();
+                if key.as_str().is_empty() {
+                    return Err(no_key(getrandom::Error::UNEXPECTED));
+                }
+                (OperationId::of_key(order.key.insert(key)), true)
+            }
+            (None, None) => match IdempotencyKey::drawn() {
+                Ok(name) => (OperationId::from(name.as_str()), true),
+                Err(error) => return Err(no_key(error)),
+            },
+        };
+        order.id = Some(id.clone());
+        self.carry(&id, &scope, Ask::Send(Box::new(order)), is_new).await
+    }
+
+    /// Goes on with what is on record.
+    pub(crate) async fn resume(
+        self,
+        id: OperationId,
+        account: Option<Box<str>>,
+        credentials: Vec<(HeaderName, HeaderValue)>,
+    ) -> Result<Response, Error> {
+        let account = account.unwrap_or_else(|| self.client.account.clone());
+        let scope = Scope::new(self.client.profile.id(), account);
+        self.carry(&id, &scope, Ask::Resume(credentials), false).await
+    }
+
+    async fn carry(&self, id: &OperationId, scope: &Scope, ask: Ask, is_new: bool) -> Result<Response, Error> {
+        let mut is_new = is_new;
+        let mut claim = self.claim(id).await?;
+        loop {
+            let stored = if is_new { None } else { self.stored_when_free(id).await? };
+            is_new = false;
+            let found = match (stored, &ask) {
+                (Some(stored), ask) => self.found(stored, scope, ask, claim).await,
+                (None, Ask::Send(order)) => self.begun(id, scope, (**order).clone(), claim)?,
+                (None, Ask::Resume(_)) => return Err(not_on_record(id)),
+            };
+            claim = match found {
+                Found::Answered(answer) => return *answer,
+                Found::Displaced => self.claim(id).await?,
+                Found::TakenUp(mut operation) => match operation.run().await {
+                    Ok(outcome) => return operation.settle(outcome).await,
+                    Err(Broken::Displaced) if !operation.has_begun() => {
+                        operation.give_back();
+                        self.claim(id).await?
+                    }
+                    Err(Broken::Displaced) => return self.displaced(id).await,
+                    Err(broken) => return Err(operation.broken(broken)),
+                },
+            };
+        }
+    }
+
+    /// Writes down a decision about an operation that was made outside of it.
+    pub(crate) async fn resolve(
+        &self,
+        id: &OperationId,
+        by: Box<str>,
+        decide: impl FnOnce(&History, Again) -> Result<Effect, &'static str>,
+    ) -> Result<(), Error> {
+        let scope = Scope::new(self.client.profile.id(), self.client.account.clone());
+        let claim = self.claim(id).await?;
+        let Some(stored) = self.stored_when_free(id).await? else {
+            return Err(not_on_record(id));
+        };
+        let mut history = replayed(&stored)?;
+        if *stored.identity().scope() != scope {
+            return Err(self.mismatch("the operation belongs to another profile or account", &stored, &history));
+        }
+        let on_record = self.record(&stored, &history);
+        let wall = runtime::now().time();
+        let effect = match decide(&history, history.asked_again(&self.policy_of(&stored), wall)) {
+            Ok(effect) => effect,
+            Err(why) => return Err(Error::on_record(ErrorKind::Request, why, on_record)),
+        };
+        let at = wall.max(history.latest());
+        let mut entries = vec![Entry::Resumed { owner: self.journal.owner(), at: wall }];
+        entries.extend(history.open_attempt().map(|attempt| Entry::Interrupted { attempt, at }));
+        entries.push(Entry::Resolved { effect, by, at });
+        if entries.iter().any(|entry| history.apply(entry).is_err()) {
+            return Err(Error::on_record(
+                ErrorKind::Request,
+                "refused: the record knows better how it ended",
+                on_record,
+            ));
+        }
+        let position = stored.entries().len();
+        let mut logbook = Logbook::behind(Arc::clone(&self.journal), id.clone(), position, claim);
+        let written = match logbook.take_up(entries, None, &history, self.left()).await {
+            Ok(()) => logbook.flush().await,
+            Err(error) => Err(error),
+        };
+        written.map_err(|error| {
+            let record = Record { source: Some(Box::new(error)), ..on_record };
+            Error::on_record(ErrorKind::Journal, "the decision could not be written down", record)
+        })
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_sub(runtime::now().since(self.began))
+    }
+
+    async fn claim(&self, id: &OperationId) -> Result<Claim, Error> {
+        let waiting = Claim::wait(self.journal.owner(), id);
+        match runtime::within(self.left(), waiting).await {
+            Some(claim) => Ok(claim),
+            None => Err(self.busy(id).await),
+        }
+    }
+
+    /// What is on record, once nobody else works on it.
+    async fn stored_when_free(&self, id: &OperationId) -> Result<Option<Stored>, Error> {
+        loop {
+            let stored = self.journal.load(id).await.map_err(|error| unreadable(id, error))?;
+            let Some(stored) = stored else {
+                return Ok(None);
+            };
+            let Status::Running(owner) = stored.status() else {
+                return Ok(Some(stored));
+            };
+            // What this process worked on is free: its claim is held here.
+            if owner == self.journal.owner() {
+                return Ok(Some(stored));
+            }
+            let alive = self.journal.is_alive(owner).await.map_err(|error| unreadable(id, error))?;
+            if !alive {
+                return Ok(Some(stored));
+            }
+            if self.left() < SHORTEST {
+                return Err(self.busy(id).await);
+            }
+            runtime::sleep(LOOK.min(self.left())).await;
+        }
+    }
+
+    /// A new operation.
+    fn begun(&self, id: &OperationId, scope: &Scope, order: Order, claim: Claim) -> Result<Found, Error> {
+        let fingerprint = self.fingerprint(&order, scope);
+        let request = stored_request(&order);
+        let submission = order.submission(&self.client.profile)?;
+        let now = runtime::now().time();
+        let first = vec![submission.created(now), Entry::Resumed { owner: self.journal.owner(), at: now }];
+        let history = History::replay(&first).expect("a creation that is taken up is a history");
+        let key = submission.key.as_ref().map(|key| key.as_str().into());
+        let identity = Identity::new(id.clone(), scope.clone(), fingerprint)
+            .with_key(key, self.policy.key_life())
+            .with_profile_version(self.client.profile.version());
+        let logbook = Logbook::new(Arc::clone(&self.journal), identity, request, first, claim);
+        let record = OnRecord { history, logbook, ahead: Duration::ZERO };
+        let policy = self.policy.deadline(self.left());
+        Ok(Found::TakenUp(Operation::on_record(Arc::clone(&self.client), submission, policy, record)))
+    }
+
+    /// What asking again does: the table of the crate's documentation.
+    async fn found(&self, stored: Stored, scope: &Scope, ask: &Ask, claim: Claim) -> Found {
+        match self.looked_at(stored, scope, ask, claim).await {
+            Ok(found) => found,
+            Err(error) => Found::Answered(Box::new(Err(error))),
+        }
+    }
+
+    async fn looked_at(&self, stored: Stored, scope: &Scope, ask: &Ask, claim: Claim) -> Result<Found, Error> {
+        let history = replayed(&stored)?;
+        if stored.identity().scope() != scope {
+            let what = "the operation's id is on record for another profile or account";
+            return Err(self.mismatch(what, &stored, &history));
+        }
+        let amended = match ask {
+            Ask::Send(order) => self.compared(order, scope, &stored, &history)?,
+            Ask::Resume(_) => None,
+        };
+        let wall = runtime::now().time();
+        let policy = self.policy_of(&stored);
+        if amended.is_none()
+            && let Again::Ended(outcome) = history.asked_again(&policy, wall)
+        {
+            return Ok(Found::Answered(Box::new(self.answered(outcome, &stored, &history))));
+        }
+        let order = self.order_again(&stored, &history, ask, amended.as_ref().map(|(_, request)| request))?;
+        self.taken_up(order, &stored, history, amended, policy, claim, wall).await
+    }
+
+    /// Whether the request is the one on record; else what it is to be amended to.
+    fn compared(
+        &self,
+        order: &Order,
+        scope: &Scope,
+        stored: &Stored,
+        history: &History,
+    ) -> Result<Option<(Fingerprint, StoredRequest)>, Error> {
+        let given = order.key.as_ref().map(|key| key.as_str());
+        if given.is_some() && given != stored.identity().key() {
+            return Err(self.mismatch("the operation's id is on record with another key", stored, history));
+        }
+        let fingerprint = self.fingerprint(order, scope);
+        if fingerprint == *stored.identity().fingerprint() {
+            return Ok(None);
+        }
+        let is_same_place =
+            stored.request().is_some_and(|request| *request.method() == order.method && *request.url() == order.url);
+        if is_same_place && self.client.profile.releases_key() && history.may_be_amended() {
+            return Ok(Some((fingerprint, stored_request(order))));
+        }
+        Err(self.mismatch("the operation's id is on record with another request", stored, history))
+    }
+
+    /// What goes out again: the bytes on record, with fresh credentials.
+    fn order_again(
+        &self,
+        stored: &Stored,
+        history: &History,
+        ask: &Ask,
+        amended: Option<&StoredRequest>,
+    ) -> Result<Order, Error> {
+        let missing = || {
+            let what = "its request is not on record: ask for it again with `send`, under the same id";
+            Error::on_record(ErrorKind::Request, what, self.record(stored, history))
+        };
+        let (credentials, own) = match ask {
+            Ask::Send(order) => (secrets(&order.headers), Some(order)),
+            Ask::Resume(credentials) => (credentials.clone(), None),
+        };
+        let (method, url, mut headers, body) = match amended.or_else(|| stored.request()) {
+            Some(request) => {
+                let body = match request.body() {
+                    StoredBody::None => None,
+                    StoredBody::Kept(body) => Some(body.clone()),
+                    StoredBody::LeftOut(print) => {
+                        let body = own.ok_or_else(missing)?.body.clone().unwrap_or_default();
+                        if Fingerprint::of_body(self.journal.fingerprint_key(), &body) != *print {
+                            let what = "the body is not byte for byte the one that was sent before";
+                            return Err(self.mismatch(what, stored, history));
+                        }
+                        Some(body)
+                    }
+                };
+                (request.method().clone(), request.url().clone(), request.headers().to_vec(), body)
+            }
+            // It was pruned; by its fingerprint this request is the same.
+            None => {
+                let own = own.ok_or_else(missing)?;
+                (own.method.clone(), own.url.clone(), plain(&own.headers), own.body.clone())
+            }
+        };
+        headers.extend(credentials);
+        Ok(Order {
+            method,
+            url,
+            headers,
+            body,
+            key: stored.identity().key().map(IdempotencyKey::stored),
+            without_key: stored.identity().key().is_none(),
+            id: Some(stored.identity().id().clone()),
+            gone_is_done: history.gone_is_done(),
+            account: None,
+        })
+    }
+
+    #[allow(clippy::too_many_arguments)] // each is a part of what goes on
+    async fn taken_up(
+        &self,
+        order: Order,
+        stored: &Stored,
+        mut history: History,
+        amended: Option<(Fingerprint, StoredRequest)>,
+        policy: Policy,
+        claim: Claim,
+        wall: Time,
+    ) -> Result<Found, Error> {
+        let on_record = self.record(stored, &history);
+        let ahead = history.latest().since(wall);
+        let mut entries = vec![Entry::Resumed { owner: self.journal.owner(), at: wall }];
+        if amended.is_some() {
+            let version = history.version().saturating_add(1);
+            entries.push(Entry::Amended { at: wall.max(history.latest()), version });
+        }
+        for entry in &entries {
+            history.apply(entry).map_err(|_| damaged(stored))?;
+        }
+        let submission = order.submission(&self.client.profile)?;
+        let id = stored.identity().id().clone();
+        let mut logbook = Logbook::behind(Arc::clone(&self.journal), id, stored.entries().len(), claim);
+        match logbook.take_up(entries, amended, &history, self.left()).await {
+            Ok(()) => {
+                let policy = policy.deadline(self.left());
+                let record = OnRecord { history, logbook, ahead };
+                Ok(Found::TakenUp(Operation::on_record(Arc::clone(&self.client), submission, policy, record)))
+            }
+            Err(error) if error.kind() == JournalErrorKind::Conflict => Ok(Found::Displaced),
+            Err(error) => {
+                let record = Record { source: Some(Box::new(error)), ..on_record };
+                Err(Error::on_record(ErrorKind::Journal, "that it is taken up could not be written down", record))
+            }
+        }
+    }
+
+    /// Somebody else took it up while an attempt of ours was on its way. Theirs
+    /// is the record now.
+    async fn displaced(&self, id: &OperationId) -> Result<Response, Error> {
+        let Ok(Some(stored)) = self.journal.load(id).await else {
+            return Err(self.busy(id).await);
+        };
+        let history = replayed(&stored)?;
+        match history.asked_again(&self.policy_of(&stored), runtime::now().time()) {
+            Again::Ended(Outcome::Applied) => self.answered(Outcome::Applied, &stored, &history),
+            Again::Ended(_) | Again::GoesOn => Err(self.busy(id).await),
+        }
+    }
+
+    /// The end that is on record.
+    fn answered(&self, outcome: Outcome, stored: &Stored, history: &History) -> Result<Response, Error> {
+        let resume_at = history.resume_at(&self.policy).filter(|_| may_go_on(outcome)).map(runtime::system_time);
+        let record = Record { resume_at, ..self.record(stored, history) };
+        match (outcome, record.response) {
+            (Outcome::Applied, Some(response)) => Ok(response),
+            (outcome, response) => Err(Error::ended(outcome, None, Record { response, ..record })),
+        }
+    }
+
+    async fn busy(&self, id: &OperationId) -> Error {
+        let what = "somebody else works on it, and the deadline came first";
+        let stored = self.journal.load(id).await.ok().flatten();
+        let history = stored.as_ref().and_then(|stored| replayed(stored).ok());
+        let record = match (&stored, &history) {
+            (Some(stored), Some(history)) => {
+                let resume_at = history.resume_at(&self.policy).map(runtime::system_time);
+                Record { resume_at, ..self.record(stored, history) }
+            }
+            // It may be on its way to the record.
+            _ => bare(id, Effect::Unknown, None),
+        };
+        Error::on_record(ErrorKind::Busy, what, record)
+    }
+
+    fn mismatch(&self, what: &'static str, stored: &Stored, history: &History) -> Error {
+        let record = Record { response: None, ..self.record(stored, history) };
+        Error::on_record(ErrorKind::Mismatch, what, record)
+    }
+
+    /// What an error says of an operation on record.
+    fn record(&self, stored: &Stored, history: &History) -> Record {
+        let key = stored.identity().key().map(|key| IdempotencyKey::stored(key).used(history.key_since()));
+        let replay = history.last_verdict().map(|verdict| self.client.profile.replay(&verdict));
+        let response = stored.answer().map(|answer| Response {
+            status: answer.status(),
+            headers: answer.headers().clone(),
+            body: answer.body().to_vec(),
+            replay: replay.unwrap_or(Replay::Unmarked),
+            key: key.clone(),
+            attempts: Vec::new(),
+            #[cfg(feature = "json")]
+            applied: history.effect() == Effect::Applied,
+            unrecorded: None,
+        });
+        let id = stored.identity().id();
+        Record { response, key, ..bare(id, history.effect(), None) }
+    }
+
+    fn fingerprint(&self, order: &Order, scope: &Scope) -> Fingerprint {
+        let request = Fingerprinted {
+            method: &order.method,
+            url: &order.url,
+            headers: &order.headers,
+            body: order.body.as_ref(),
+            account: scope.account(),
+        };
+        Fingerprint::of(self.journal.fingerprint_key(), &request)
+    }
+
+    /// The limits of an operation on record: its key lives no longer than was
+    /// believed when it was drawn.
+    fn policy_of(&self, stored: &Stored) -> Policy {
+        self.policy.key_lifetime(self.policy.key_life().min(stored.identity().key_lifetime()))
+    }
+}
+
+/// The history of an operation on record. A success whose answer is not kept
+/// reads as one whose answer was lost: it may be asked for again.
+pub(crate) fn replayed(stored: &Stored) -> Result<History, Error> {
+    let mut entries = stored.entries().to_vec();
+    if stored.answer().is_none() {
+        for entry in &mut entries {
+            if let Entry::Ended { verdict, .. } = entry
+                && verdict.reach() == Reach::Applied
+            {
+                *verdict = verdict.with_reach(Reach::AppliedUnread).with_advice(Advice::Retry);
+            }
+        }
+    }
+    History::replay(&entries).map_err(|illegal| {
+        let error = JournalError::new(JournalErrorKind::Corrupt, "the operation's entries cannot all have happened");
+        unreadable(stored.identity().id(), error.with_source(illegal))
+    })
+}
+
+fn damaged(stored: &Stored) -> Error {
+    let error = JournalError::new(JournalErrorKind::Corrupt, "the operation's entries leave no way to go on");
+    unreadable(stored.identity().id(), error)
+}
+
+fn unreadable(id: &OperationId, error: JournalError) -> Error {
+    let what = "the operation's record cannot be read";
+    Error::on_record(ErrorKind::Journal, what, bare(id, Effect::Unknown, Some(error)))
+}
+
+/// It may be in another journal, so nothing is known of it.
+fn not_on_record(id: &OperationId) -> Error {
+    let error = JournalError::new(JournalErrorKind::Missing, "no operation of this id is in this journal");
+    Error::on_record(ErrorKind::Journal, "the operation is not on record here", bare(id, Effect::Unknown, Some(error)))
+}
+
+fn bare(id: &OperationId, effect: Effect, source: Option<JournalError>) -> Record {
+    Record {
+        effect,
+        operation: Some(id.clone()),
+        key: None,
+        attempts: Vec::new(),
+        response: None,
+        resume_at: None,
+        source: source.map(|error| Box::new(error) as _),
+    }
+}
+
+/// The request as it is kept.
+fn stored_request(order: &Order) -> StoredRequest {
+    let body = order.body.clone().map_or(StoredBody::None, StoredBody::Kept);
+    StoredRequest::new(order.method.clone(), order.url.clone(), plain(&order.headers), body)
+}
+
+fn plain(headers: &[(HeaderName, HeaderValue)]) -> Vec<(HeaderName, HeaderValue)> {
+    headers.iter().filter(|(name, value)| !is_secret(name, value)).cloned().collect()
+}
+
+fn secrets(headers: &[(HeaderName, HeaderValue)]) -> Vec<(HeaderName, HeaderValue)> {
+    headers.iter().filter(|(name, value)| is_secret(name, value)).cloned().collect()
+}

@@ -1,0 +1,212 @@
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool};
+use sqlx::{ConnectOptions, Executor};
+
+use super::row::Form;
+use super::{Sqlite, fault, schema};
+use crate::journal::{JournalError, JournalErrorKind, Seal};
+
+/// How a journal's file is opened, and what is written to it.
+///
+/// ```no_run
+/// use oncekey::journal::Sqlite;
+///
+/// # async fn open() -> Result<(), oncekey::journal::JournalError> {
+/// let journal = Sqlite::builder().store_bodies(false).open_or_create("payments.db").await?;
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "a journal is opened by `open`, `create` or `open_or_create`"]
+pub struct SqliteBuilder {
+    form: Form,
+}
+
+impl SqliteBuilder {
+    pub(super) fn new() -> Self {
+        Self { form: Form { seal: None, store_bodies: true, fingerprint_key: [0; 32] } }
+    }
+
+    /// Encrypts requests and answers. Default: they are written as they are,
+    /// into a file that only its owner may read.
+    pub fn seal(mut self, seal: impl Seal + 'static) -> Self {
+        self.form.seal = Some(Box::new(seal));
+        self
+    }
+
+    /// Whether the bodies of requests, and answers, are stored. Default: yes.
+    ///
+    /// Without them an operation cannot be resumed by its id alone: it is asked
+    /// for again with `send`, under the same id and with the same request,
+    /// which its fingerprint proves; and its answer is had from the server's
+    /// replay, as long as the key lives.
+    pub fn store_bodies(mut self, yes: bool) -> Self {
+        self.form.store_bodies = yes;
+        self
+    }
+
+    /// Opens a file that is there. See [`Sqlite::open`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn open(self, path: impl AsRef<Path>) -> Result<Sqlite, JournalError> {
+        let path = path.as_ref();
+        existing(path)?;
+        self.opened(path).await
+    }
+
+    /// Makes a file. See [`Sqlite::create`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn create(self, path: impl AsRef<Path>) -> Result<Sqlite, JournalError> {
+        let path = path.as_ref();
+        if !made(path)? {
+            let what = format!("{} is there already: `open` it", path.display());
+            return Err(JournalError::new(JournalErrorKind::Exists, what));
+        }
+        self.opened(path).await
+    }
+
+    /// Opens the file, or makes it. See [`Sqlite::open_or_create`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn open_or_create(self, path: impl AsRef<Path>) -> Result<Sqlite, JournalError> {
+        let path = path.as_ref();
+        if !made(path)? {
+            existing(path)?;
+        }
+        self.opened(path).await
+    }
+
+    /// Takes two connections of a pool for good. See [`Sqlite::from_pool`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn from_pool(self, pool: &SqlitePool) -> Result<Sqlite, JournalError> {
+        let path = pool.connect_options().get_filename().to_owned();
+        existing(&path)?;
+        let mut pair = Vec::with_capacity(2);
+        for _ in 0..2 {
+            pair.push(pool.acquire().await.map_err(|error| fault::of(&error))?.detach());
+        }
+        let (Some(writer), Some(reader)) = (pair.pop(), pair.pop()) else {
+            return Err(JournalError::new(JournalErrorKind::Io, "the pool gave no connections"));
+        };
+        self.started(&path, writer, reader).await
+    }
+
+    async fn opened(self, path: &Path) -> Result<Sqlite, JournalError> {
+        let options = SqliteConnectOptions::new().filename(path);
+        let writer = options.connect().await.map_err(|error| fault::of(&error))?;
+        let reader = options.connect().await.map_err(|error| fault::of(&error))?;
+        self.started(path, writer, reader).await
+    }
+
+    async fn started(
+        mut self,
+        path: &Path,
+        mut writer: SqliteConnection,
+        mut reader: SqliteConnection,
+    ) -> Result<Sqlite, JournalError> {
+        set_up(&mut writer).await?;
+        self.form.fingerprint_key = super::while_locked(async || schema::prepare(&mut writer).await).await?;
+        set_up(&mut reader).await?;
+        reader.execute("PRAGMA query_only = ON").await.map_err(|error| fault::of(&error))?;
+        let path = path.canonicalize().map_err(|error| unusable(path, &error))?;
+        Sqlite::start(&path, writer, reader, self.form)
+    }
+}
+
+impl fmt::Debug for SqliteBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteBuilder").field("store_bodies", &self.form.store_bodies).finish_non_exhaustive()
+    }
+}
+
+/// The settings that the promises rest on.
+async fn set_up(connection: &mut SqliteConnection) -> Result<(), JournalError> {
+    // Its own handler sleeps up to 100 ms, and starves under load.
+    connection.execute("PRAGMA busy_timeout = 0").await.map_err(|error| fault::of(&error))?;
+    super::while_locked(async || {
+        connection.execute("PRAGMA journal_mode = WAL").await.map(|_| ()).map_err(|error| fault::of(&error))
+    })
+    .await?;
+    let settings = "
+        PRAGMA synchronous = FULL;
+        PRAGMA secure_delete = ON;
+        PRAGMA foreign_keys = OFF;
+        PRAGMA temp_store = MEMORY;
+        PRAGMA cache_size = -16384;
+        PRAGMA wal_autocheckpoint = 4000;
+    ";
+    connection.execute(settings).await.map(|_| ()).map_err(|error| fault::of(&error))
+}
+
+fn existing(path: &Path) -> Result<(), JournalError> {
+    let metadata = path.metadata().map_err(|error| {
+        if error.kind() == io::ErrorKind::NotFound && !folder(path).is_dir() {
+            return JournalError::new(JournalErrorKind::Missing, no_folder(path));
+        }
+        unusable(path, &error)
+    })?;
+    if !metadata.is_file() {
+        let what = format!("{} is no file: give the path of the journal's own file", path.display());
+        return Err(JournalError::new(JournalErrorKind::Setting, what));
+    }
+    File::open(path).map(|_| ()).map_err(|error| unusable(path, &error))
+}
+
+/// Makes the file, readable by its owner alone; false where there is one.
+fn made(path: &Path) -> Result<bool, JournalError> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(JournalError::new(JournalErrorKind::Missing, no_folder(path)))
+        }
+        Err(error) => Err(unusable(path, &error)),
+    }
+}
+
+fn folder(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        Some(_) | None => PathBuf::from("."),
+    }
+}
+
+fn no_folder(path: &Path) -> String {
+    format!("there is no folder {}: make it, or correct the path", folder(path).display())
+}
+
+fn unusable(path: &Path, error: &io::Error) -> JournalError {
+    let (kind, what) = match error.kind() {
+        io::ErrorKind::NotFound => (
+            JournalErrorKind::Missing,
+            format!(
+                "there is no journal at {}: correct the path, or `create` one if this is the first run",
+                path.display()
+            ),
+        ),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => (
+            JournalErrorKind::ReadOnly,
+            format!("the journal {} cannot be read and written by this user: look at its rights", path.display()),
+        ),
+        io::ErrorKind::StorageFull => (JournalErrorKind::Full, format!("no room on the disk of {}", path.display())),
+        _ => (JournalErrorKind::Io, format!("the journal {} cannot be opened", path.display())),
+    };
+    JournalError::new(kind, what).with_source(error.to_string())
+}
