@@ -8,9 +8,9 @@ use oncekey::{Client, Effect, ErrorKind, IdempotencyKey, Profile, RecordState, R
 
 use crate::support::{Folder, builder, client, pay};
 
-/// Two tries and no more.
+/// One try and no more.
 fn hasty() -> Retry {
-    Retry::default().max_attempts(1)
+    Retry::default().max_attempts(1).base_delay(Duration::ZERO)
 }
 
 async fn ids(client: &Client) -> (Vec<String>, Vec<String>) {
