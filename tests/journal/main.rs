@@ -3,4 +3,6 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod again;
+mod contract;
+mod kills;
 mod support;
