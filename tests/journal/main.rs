@@ -4,5 +4,6 @@
 
 mod again;
 mod contract;
+mod files;
 mod kills;
 mod support;
