@@ -6,4 +6,6 @@ mod again;
 mod contract;
 mod files;
 mod kills;
+mod processes;
+mod reports;
 mod support;
