@@ -207,3 +207,14 @@ impl fmt::Debug for Profile {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_stands_bare_on_the_wire_unless_its_format_quotes_it() {
+        assert_eq!(Profile::generic().key_value("3f2a91c4").unwrap(), "3f2a91c4");
+        assert_eq!(Profile::ietf().key_value("3f2a91c4").unwrap(), "\"3f2a91c4\"");
+    }
+}
