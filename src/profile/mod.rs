@@ -11,6 +11,10 @@
 
 mod answer;
 mod builder;
+#[cfg(feature = "profile-files")]
+mod file;
+#[cfg(feature = "profile-files")]
+mod file_error;
 mod header_test;
 mod json;
 mod key_format;
@@ -30,6 +34,9 @@ use crate::engine::Verdict;
 
 pub use answer::{Answer, Asked, Exchange, Extent, Judgement, Replay};
 pub use builder::{ErrorsStored, Meaning, ProfileBuilder, ProfileError};
+#[cfg(feature = "profile-files")]
+#[cfg_attr(docsrs, doc(cfg(feature = "profile-files")))]
+pub use file_error::ProfileFileError;
 pub use key_format::{KeyError, KeyFormat};
 pub use matcher::Matcher;
 

@@ -85,23 +85,26 @@ impl Profile {
             builder = builder.replay_mark(header, "true").replay_mark(header, "1");
         }
         builder = builder
-            .rule(any_of(&IN_PROGRESS), Meaning::InProgress)
-            .rule(any_of(&KEY_REUSED), Meaning::KeyReused)
-            .rule(any_of(&SEEN_BEFORE), Meaning::AlreadyProcessed);
+            .rule(any_of(&CLIENT_ERRORS, &IN_PROGRESS), Meaning::InProgress)
+            .rule(any_of(&CLIENT_ERRORS, &KEY_REUSED), Meaning::KeyReused)
+            .rule(any_of(&REFUSALS, &SEEN_BEFORE), Meaning::AlreadyProcessed);
         for place in UNUSUAL_PLACES {
-            builder = builder.rule(any_of(&SEEN_BEFORE).at(place), Meaning::AlreadyProcessed);
+            builder = builder.rule(any_of(&CLIENT_ERRORS, &SEEN_BEFORE).at(place), Meaning::AlreadyProcessed);
         }
         for word in ["dempot", "DEMPOT"] {
-            let says = [400, 417, 422].into_iter().fold(Matcher::new().message_contains(word), Matcher::status);
-            builder = builder.rule(says, Meaning::NotToBeRetried);
+            builder = builder.rule(any_of(&REFUSALS, &[]).message_contains(word), Meaning::NotToBeRetried);
         }
         builder.preset()
     }
 }
 
-fn any_of(codes: &[&'static str]) -> Matcher {
-    codes.iter().fold(CLIENT_ERRORS.into_iter().fold(Matcher::new(), Matcher::status), |m, code| m.code(*code))
+fn any_of(statuses: &[u16], codes: &[&'static str]) -> Matcher {
+    let matcher = statuses.iter().copied().fold(Matcher::new(), Matcher::status);
+    codes.iter().copied().fold(matcher, Matcher::code)
 }
 
 /// The statuses that published APIs give these codes with.
 const CLIENT_ERRORS: [u16; 7] = [400, 409, 417, 422, 423, 425, 429];
+
+/// The ones that would otherwise count as a plain refusal; a 409 does not.
+const REFUSALS: [u16; 3] = [400, 417, 422];
