@@ -9,12 +9,22 @@ use crate::facts::facts;
 use crate::vectors::{Earlier, Vector, advice, all, effect, reach};
 
 /// Wrong by definition, and why it cannot be otherwise.
-const ARGUED: [(&str, &str, &str); 1] = [(
-    "verifika",
-    "replayed refusal",
-    "its page says that errors are never stored, so a marked refusal cannot be what it says; \
-     everywhere else the mark is the layer's own word that the first request was refused",
-)];
+pub(crate) const ARGUED: [(&[&str], &str, &str); 2] = [
+    (
+        &["verifika"],
+        "replayed refusal",
+        "a refusal with the replay mark, of a provider whose page says that errors are never stored. It contradicts \
+         itself, so the preset believes nothing of it; everywhere else the mark is the layer's own word that the first \
+         request was refused",
+    ),
+    (
+        &["mollie", "checkout", "moov", "modern-treasury", "dwolla", "memo-bank", "idempotent-api"],
+        "conflict of another kind",
+        "a 409 whose own code says `OUT_OF_FUNDS`, of a provider that prints no code for its 409 of the idempotency \
+         layer. The preset takes every 409 for that one, having the page's word for the status alone; without the page \
+         the code is believed (rule 17). No page shows such an answer",
+    ),
+];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Count {
@@ -55,7 +65,7 @@ pub(crate) fn counts() -> (Vec<(String, Count)>, Vec<String>) {
 }
 
 fn is_argued(vector: &Vector) -> bool {
-    ARGUED.iter().any(|(preset, name, _)| vector.preset == *preset && vector.name == *name)
+    ARGUED.iter().any(|(presets, name, _)| presets.contains(&&*vector.preset) && vector.name == *name)
 }
 
 #[test]
@@ -73,9 +83,9 @@ fn the_generic_profile_is_never_wrong() {
         println!("  {preset}: {count:?}");
     }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
-    // What is argued is still there, so that the list cannot rot.
-    assert_eq!(total.wrong, 2 * ARGUED.len(), "both with and without an earlier doubt");
-    assert!(ARGUED.iter().all(|(.., argument)| argument.len() > 40));
+    // What is argued is still there, so that the list cannot rot: the marked refusal
+    // with and without an earlier doubt, the conflicts without.
+    assert_eq!(total.wrong, 2 + 7);
 }
 
 /// APIs that forget a key sooner than the generic profile believes.

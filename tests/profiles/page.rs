@@ -8,7 +8,7 @@ use http::Method;
 use oncekey::Profile;
 use oncekey::profile::ErrorsStored;
 
-use crate::generic::{counts, forgets_sooner};
+use crate::generic::{ARGUED, counts, forgets_sooner};
 use crate::vectors::all;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -90,13 +90,17 @@ fn page() -> String {
     page.push_str("\n## How the generic profile reads them\n\n");
     let _ = writeln!(
         page,
-        "{} answers, each with and without an earlier attempt in doubt (`tests/profiles/vectors.json`). *Exact*: the same reach, advice and effect as the provider's own preset; *same effect*: by another way, as a stop instead of a poll; *safe*: `Unknown` where the preset is certain; *wrong*: certain of something else. The one wrong answer is a refusal with Verifika's replay mark, which its page says it never sends.\n",
+        "{} answers, each with and without an earlier attempt in doubt (`tests/profiles/vectors.json`). *Exact*: the same reach, advice and effect as the provider's own preset; *same effect*: by another way, as a stop instead of a poll; *safe*: `Unknown` where the preset is certain; *wrong*: certain of something else.\n",
         all().len()
     );
     page.push_str("| id | exact | same effect | safe | wrong |\n|---|--:|--:|--:|--:|\n");
     for (id, count) in counts {
         let _ =
             writeln!(page, "| `{id}` | {} | {} | {} | {} |", count.exact, count.same_effect, count.safe, count.wrong);
+    }
+    page.push_str("\nThe wrong ones, none of which a page shows:\n\n");
+    for (presets, _, argument) in ARGUED {
+        let _ = writeln!(page, "- {}: {argument}.", presets.join(", "));
     }
     page.push_str("\nThese forget a key sooner than the generic 24 hours, after which it pays again:\n\n");
     for (name, seconds) in forgets_sooner() {
