@@ -11,8 +11,8 @@ use super::json::Path;
 /// A pattern over an answer: every part that is given must match.
 ///
 /// Without a status it matches any 4xx and 5xx, never a success. One of
-/// statuses alone never matches a page that came where data was asked for: a
-/// gateway may have said it.
+/// statuses alone matches neither a page that came where data was asked for (a
+/// gateway may have said it) nor the answer to a request without a key.
 ///
 /// ```
 /// use oncekey::profile::Matcher;
@@ -200,7 +200,7 @@ impl Compiled {
             self.statuses.contains(&seen.status.as_u16())
         };
         status_fits
-            && !(seen.is_page && self.is_of_statuses_alone())
+            && !(self.is_of_statuses_alone() && (seen.is_page || seen.sent_key.is_none()))
             && self
                 .headers
                 .iter()

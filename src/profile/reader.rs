@@ -41,7 +41,8 @@ pub(super) fn original_id(profile: &Data, answer: &Answer<'_>) -> Option<String>
         return None;
     }
     let headers = HeaderMap::new();
-    let asked = Asked::new(&Method::POST, &headers);
+    // Whatever it was, it had a key: without one nothing was processed before.
+    let asked = Asked::new(&Method::POST, &headers).with_key(Some(""));
     let case = Case::new(profile, &asked, answer);
     let rule = profile.rules.iter().find(|rule| case.matches(&rule.pattern))?;
     let ids = rule.original.as_ref()?.scalars(case.parsed()?);

@@ -9,11 +9,15 @@ use crate::vectors::KEY;
 
 /// Whether a 409 of this head and body matches.
 fn matches(matcher: Matcher, headers: &[(&'static str, &str)], body: &str) -> bool {
+    matches_for(Some(KEY), matcher, headers, body)
+}
+
+fn matches_for(key: Option<&str>, matcher: Matcher, headers: &[(&'static str, &str)], body: &str) -> bool {
     let profile = Profile::builder("t").rule(matcher, Meaning::StoredFailure).build().unwrap();
     let mut map: HeaderMap = headers.iter().map(|(n, v)| (n.parse().unwrap(), v.parse().unwrap())).collect();
     map.insert("content-length", body.len().into());
     let none = HeaderMap::new();
-    let asked = Asked::new(&Method::POST, &none).with_key(Some(KEY));
+    let asked = Asked::new(&Method::POST, &none).with_key(key);
     let answer = Answer::new(StatusCode::CONFLICT, &map, body.as_bytes());
     profile.read(&asked, &Exchange::Answered(answer)).why() == Why::StoredError
 }
@@ -57,6 +61,9 @@ fn a_status_alone_is_not_believed_of_a_page() {
     let alone = || Matcher::new().status(409);
     assert!(matches(alone(), &[], "") && matches(alone(), &[], "{}"));
     assert!(!matches(alone(), &html, "<html>"));
+    // Nor of a request that had no key.
+    assert!(!matches_for(None, alone(), &[], "{}"));
+    assert!(matches_for(None, alone().code("A"), &[], r#"{"code":"A"}"#));
     // More than a status is the layer's own word, on whatever paper.
     assert!(matches(alone().message_contains("still running"), &html, "<html>still running"));
     assert!(matches(alone().header("x-layer", "1"), &[html[0], ("x-layer", "1")], "<html>"));
@@ -90,6 +97,8 @@ fn what_recovers_is_already_processed() {
     let answer = Answer::new(StatusCode::CONFLICT, &headers, br#"{"code":"SEEN","id":"a"}"#);
     let verdict = profile.read(&asked, &Exchange::Answered(answer));
     assert_eq!((verdict.reach(), verdict.why()), (Reach::Ambiguous, Why::AlreadyProcessed));
+    let alone = Profile::builder("t").recovers(Matcher::new().status(409), "id").build().unwrap();
+    assert_eq!(alone.original_id(&answer).as_deref(), Some("a"));
     let bad = Profile::builder("t").recovers(Matcher::new(), "a..b").build().unwrap_err();
     assert!(bad.to_string().contains("a..b"));
 }

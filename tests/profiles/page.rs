@@ -26,11 +26,12 @@ A fact that is missing takes the careful reading, and says so. **Never a new key
 
 fn span(duration: Duration) -> String {
     let seconds = duration.as_secs();
-    match seconds {
-        0 => "-".to_owned(),
-        _ if seconds % 86_400 == 0 && seconds > 86_400 => format!("{} d", seconds / 86_400),
-        _ if seconds % 3600 == 0 => format!("{} h", seconds / 3600),
-        _ if seconds % 60 == 0 => format!("{} min", seconds / 60),
+    let whole = |unit| seconds.is_multiple_of(unit).then(|| seconds / unit);
+    match (whole(86_400), whole(3600), whole(60)) {
+        _ if seconds == 0 => "-".to_owned(),
+        (Some(days), ..) if days > 1 => format!("{days} d"),
+        (_, Some(hours), _) => format!("{hours} h"),
+        (_, _, Some(minutes)) => format!("{minutes} min"),
         _ => format!("{seconds} s"),
     }
 }

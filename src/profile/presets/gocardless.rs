@@ -7,7 +7,7 @@ impl Profile {
     ///
     /// | field | value | source |
     /// |---|---|---|
-    /// | key | in `Idempotency-Key`, on POST | `gocardless.com/blog/idempotency-keys` |
+    /// | key | in `Idempotency-Key`, on POST | `gocardless.com/blog/idempotency-keys` (edited 2024-06) |
     /// | key format | up to 36 letters, digits and hyphens | an assumption: no limit is printed |
     /// | lifetime | 1 hour | an assumption: none was found |
     /// | replay mark | none: a repeated request is an **error** | |
