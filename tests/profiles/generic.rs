@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use oncekey::Profile;
+use serde_json::Value;
 
 use crate::facts::facts;
-use crate::vectors::{Earlier, Vector, advice, all, effect, reach};
+use crate::vectors::{Earlier, Vector, advice, all, effect, reach, sent};
 
 /// Wrong by definition, and why it cannot be otherwise.
 pub(crate) const ARGUED: [(&[&str], &str, &str); 2] = [
@@ -86,6 +87,45 @@ fn the_generic_profile_is_never_wrong() {
     // What is argued is still there, so that the list cannot rot: the marked refusal
     // with and without an earlier doubt, the conflicts without.
     assert_eq!(total.wrong, 2 + 7);
+}
+
+/// Strangers whose answers no careful reading without a preset gets right.
+pub(crate) const UNREADABLE: [(&str, &str); 5] = [
+    ("Worldpay WPG (XML)", "its failures come in a 200"),
+    ("Shopify GraphQL Admin", "its failures come in a 200"),
+    (
+        "OpenPix / Woovi (Pix out)",
+        "a sentence in Portuguese without the word; and the key is in the body, so none of ours",
+    ),
+    ("BVNK", "a 400 without a code or a word"),
+    ("Paystack (transfers)", "a 400 without a code or a word; and the key is in the body, so none of ours"),
+];
+
+/// The answers of providers without a preset.
+pub(crate) fn strangers() -> Vec<Value> {
+    serde_json::from_str(include_str!("strangers.json")).unwrap()
+}
+
+#[test]
+fn without_a_preset_no_strangers_answer_is_believed_too_much() {
+    let rows = strangers();
+    let generic = Profile::generic();
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let provider = row["provider"].as_str().unwrap();
+        for (earlier, name) in [(Earlier::Nothing, "none"), (Earlier::Doubt, "doubt")] {
+            let read = format!("{:?}", effect(sent(row).read_by(&generic), earlier));
+            if !row["may"][name].as_array().unwrap().iter().any(|may| *may == read.as_str()) {
+                wrong.push((provider.to_owned(), name, read));
+            }
+        }
+    }
+    println!("{} answers of strangers, too much believed: {wrong:#?}", rows.len());
+    let unreadable = |provider: &str| UNREADABLE.iter().any(|(known, _)| *known == provider);
+    assert!(wrong.iter().all(|(provider, ..)| unreadable(provider)), "{wrong:#?}");
+    assert!(UNREADABLE.iter().all(|(known, _)| wrong.iter().any(|(provider, ..)| provider == known)));
+    // A doubt is never resolved by them, but for a failure that calls itself a success.
+    assert!(wrong.iter().all(|(_, earlier, read)| *earlier == "none" || read == "Applied"), "{wrong:#?}");
 }
 
 /// APIs that forget a key sooner than the generic profile believes.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes vectors.json: answers of every preset's provider, and what each means.
+"""Makes vectors.json: answers of every preset's provider, and what each means;
+and strangers.json: those of the providers that have none.
 
     python3 tests/profiles/make_vectors.py           writes it anew
     python3 tests/profiles/make_vectors.py --check   fails when it is stale
@@ -331,14 +332,56 @@ def vectors():
             }
 
 
+# What may be concluded, without a preset, from a stranger's answer: of an only
+# attempt, and of the second after a timeout. A key that is said to have come
+# with another request says that this one was not carried out; where the same is
+# said of a plain repetition, it says nothing.
+MAY_CONCLUDE = {
+    "in progress": (["Unknown"], ["Unknown"]),
+    "key reused": (["NotApplied", "Unknown"], ["Unknown"]),
+    "already processed": (["Unknown"], ["Unknown"]),
+}
+
+# Where a page prints no status.
+GUESSED_STATUS = {"in_progress": 409, "key_reused": 400}
+
+
+def strangers():
+    """The signals of every provider that has no preset."""
+    known = {*PRESETS.values(), OTHER_PAYPAL}
+    for name, fact in FACTS.items():
+        if name in known:
+            continue
+        for kind in ["in_progress", "key_reused"]:
+            for index, entry in enumerate(fact.get(kind, [])):
+                # "error_with_id", "error_no_id", ...: a plain repetition gets it too.
+                repeated = (fact.get("on_completed_duplicate") or "").startswith("error")
+                says = "in progress" if kind == "in_progress" else "already processed" if repeated else "key reused"
+                path = (entry.get("body_field_path") or "code").replace("<mutation>", "inventoryAdjustQuantities")
+                status = entry["status"] or GUESSED_STATUS[kind]
+                if path.startswith("paymentService/"):
+                    sent = answer(200, "<error code=\"9\"><![CDATA[Request in progress]]></error>", [["content-type", "text/xml"]])
+                elif entry.get("value") is None:
+                    sent = answer(status)
+                else:
+                    sent = answer(status, json.dumps(nested(path, entry["value"]), ensure_ascii=False))
+                clean, doubt = MAY_CONCLUDE[says]
+                yield {"provider": name, "says": says, **sent, "may": {"none": clean, "doubt": doubt}}
+
+
+def written(rows):
+    lines = [json.dumps(row, ensure_ascii=False, separators=(",", ":")) for row in rows]
+    return "[\n" + ",\n".join(lines) + "\n]\n"
+
+
 def main():
-    lines = [json.dumps(vector, ensure_ascii=False, separators=(",", ":")) for vector in vectors()]
-    text = "[\n" + ",\n".join(lines) + "\n]\n"
-    path = HERE / "vectors.json"
+    made = {"vectors.json": written(vectors()), "strangers.json": written(strangers())}
     if "--check" in sys.argv:
-        sys.exit(0 if path.read_text() == text else "vectors.json is stale")
-    path.write_text(text)
-    print(f"{2 * len(lines)} vectors of {len(PRESETS)} presets")
+        stale = [name for name, text in made.items() if (HERE / name).read_text() != text]
+        sys.exit(f"stale: {stale}" if stale else 0)
+    for name, text in made.items():
+        (HERE / name).write_text(text)
+        print(f"{name}: {text.count(chr(10)) - 2} answers, each with and without an earlier doubt")
 
 
 if __name__ == "__main__":

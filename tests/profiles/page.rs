@@ -8,7 +8,7 @@ use http::Method;
 use oncekey::Profile;
 use oncekey::profile::ErrorsStored;
 
-use crate::generic::{ARGUED, counts, forgets_sooner};
+use crate::generic::{ARGUED, UNREADABLE, counts, forgets_sooner, strangers};
 use crate::vectors::all;
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
@@ -102,6 +102,14 @@ fn page() -> String {
     page.push_str("\nThe wrong ones, none of which a page shows:\n\n");
     for (presets, _, argument) in ARGUED {
         let _ = writeln!(page, "- {}: {argument}.", presets.join(", "));
+    }
+    let _ = writeln!(
+        page,
+        "\nOf the providers without a preset every answer of the idempotency layer that was found ({}, `strangers.json`) is read so that nothing is believed too much, but for these:\n",
+        strangers().len()
+    );
+    for (provider, why) in UNREADABLE {
+        let _ = writeln!(page, "- {provider}: {why}.");
     }
     page.push_str("\nThese forget a key sooner than the generic 24 hours, after which it pays again:\n\n");
     for (name, seconds) in forgets_sooner() {

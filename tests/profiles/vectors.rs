@@ -20,15 +20,47 @@ pub(crate) enum Earlier {
     Doubt,
 }
 
+/// An answer as it came.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    status: StatusCode,
+    headers: HeaderMap,
+    body: String,
+    extent: Extent,
+}
+
+impl Sent {
+    fn answer(&self) -> Answer<'_> {
+        Answer::new(self.status, &self.headers, self.body.as_bytes()).with_extent(self.extent)
+    }
+
+    pub(crate) fn read_by(&self, profile: &Profile) -> Verdict {
+        let asked = HeaderMap::new();
+        let asked = Asked::new(&Method::POST, &asked).with_key(Some(KEY));
+        profile.read(&asked, &Exchange::Answered(self.answer()))
+    }
+}
+
+/// The answer of a row of `vectors.json` or `strangers.json`.
+pub(crate) fn sent(row: &Value) -> Sent {
+    let body = text(&row["body"]);
+    let mut headers = HeaderMap::new();
+    for line in row["headers"].as_array().unwrap() {
+        let name: HeaderName = line[0].as_str().unwrap().parse().unwrap();
+        headers.append(name, line[1].as_str().unwrap().replace("{key}", KEY).parse().unwrap());
+    }
+    headers.insert(CONTENT_LENGTH, body.len().into());
+    let status = StatusCode::from_u16(u16::try_from(row["status"].as_u64().unwrap()).unwrap()).unwrap();
+    let extent = if row["extent"] == "cut" { Extent::Cut } else { Extent::Whole };
+    Sent { status, headers, body, extent }
+}
+
 /// One answer, and what the page by hand says it means.
 #[derive(Debug)]
 pub(crate) struct Vector {
     pub(crate) preset: String,
     pub(crate) name: String,
-    status: StatusCode,
-    headers: HeaderMap,
-    body: String,
-    extent: Extent,
+    sent: Sent,
     pub(crate) reach: String,
     pub(crate) advice: String,
     why: Option<String>,
@@ -48,20 +80,10 @@ fn text(value: &Value) -> String {
 
 impl Vector {
     fn parse(row: &Value) -> Self {
-        let body = text(&row["body"]);
-        let mut headers = HeaderMap::new();
-        for line in row["headers"].as_array().unwrap() {
-            let name: HeaderName = line[0].as_str().unwrap().parse().unwrap();
-            headers.append(name, line[1].as_str().unwrap().replace("{key}", KEY).parse().unwrap());
-        }
-        headers.insert(CONTENT_LENGTH, body.len().into());
         Self {
             preset: text(&row["preset"]),
             name: text(&row["answer"]),
-            status: StatusCode::from_u16(u16::try_from(row["status"].as_u64().unwrap()).unwrap()).unwrap(),
-            headers,
-            body,
-            extent: if row["extent"] == "cut" { Extent::Cut } else { Extent::Whole },
+            sent: sent(row),
             reach: text(&row["reach"]),
             advice: text(&row["advice"]),
             why: row["why"].as_str().map(str::to_owned),
@@ -79,13 +101,11 @@ impl Vector {
     }
 
     pub(crate) fn answer(&self) -> Answer<'_> {
-        Answer::new(self.status, &self.headers, self.body.as_bytes()).with_extent(self.extent)
+        self.sent.answer()
     }
 
     pub(crate) fn read_by(&self, profile: &Profile) -> Verdict {
-        let asked = HeaderMap::new();
-        let asked = Asked::new(&Method::POST, &asked).with_key(Some(KEY));
-        profile.read(&asked, &Exchange::Answered(self.answer()))
+        self.sent.read_by(profile)
     }
 }
 
