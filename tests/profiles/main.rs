@@ -10,4 +10,5 @@ mod generic;
 mod hard_cases;
 mod matchers;
 mod page;
+mod sweep;
 mod vectors;

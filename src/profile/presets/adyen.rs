@@ -9,7 +9,7 @@ impl Profile {
     ///
     /// | field | value | source |
     /// |---|---|---|
-    /// | key | up to 64 characters in `idempotency-key`, on POST | `docs.adyen.com/development-resources/api-idempotency` (created 2020-07-30) |
+    /// | key | up to 64 characters in `idempotency-key`, on POST | `docs.adyen.com/development-resources/api-idempotency` (its date: 2020-07-30) |
     /// | lifetime | 7 days, "minimum" | the same; older text of it says 31 |
     /// | replay mark | none that can be relied on: the key comes back as a header, and no page says whether in first answers too | the same |
     /// | in progress | 422 or 409, `errorCode` = `704`, with `transient-error: true` | the same |

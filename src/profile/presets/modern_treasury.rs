@@ -16,6 +16,7 @@ impl Profile {
     /// | in progress | 409, by its status alone | the page |
     /// | key reused | never reported: **another body, even on another route, gets the first answer** | the page |
     /// | errors stored | never | the page: "only saved if the request successfully executed" |
+    /// | key released | whether for another body is unsaid, so taken as no | |
     ///
     /// Keys belong to the API key that sent them: after changing it, a retry is
     /// a second payment.
@@ -25,6 +26,7 @@ impl Profile {
             .keyed_methods([Method::POST])
             .rule(Matcher::new().status(409), Meaning::InProgress)
             .errors_stored(ErrorsStored::Never)
+            .releases_key(false)
             .preset()
     }
 }
