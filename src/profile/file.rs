@@ -54,7 +54,7 @@ impl Profile {
     /// code-prefix = ["urn:acme:seen"]
     /// present = ["resource.id"]
     /// headers = [{ name = "Acme-Transient", absent = true }]
-    /// message = "was used before"             # words of the body
+    /// message = ["was used", "before"]        # words of the body, all of them
     /// original = "resource.id"                # see `Profile::original_id`
     ///
     /// [[settles]]                             # a refusal that holds for every attempt
@@ -198,7 +198,8 @@ struct Rule {
     present: Vec<Spanned<String>>,
     #[serde(default)]
     headers: Vec<Header>,
-    message: Option<String>,
+    #[serde(default)]
+    message: Vec<String>,
 }
 
 /// The builder, asked after each part whether it can still be used.
@@ -340,9 +341,7 @@ impl Rule {
         if self.code_is_key {
             matcher = matcher.code_is_key();
         }
-        if let Some(words) = &self.message {
-            matcher = matcher.message_contains(words.clone());
-        }
+        matcher = self.message.iter().cloned().fold(matcher, Matcher::message_contains);
         self.headers.iter().try_fold(matcher, |matcher, header| header.ask(matcher, &format!("{table}.headers")))
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::builder::ProfileError;
 use super::header_test::{HeaderTest, Test};
-use super::json::Path;
+use super::json::{LONGEST_PARSED, Path};
 
 /// A pattern over an answer: every part that is given must match.
 ///
@@ -32,7 +32,7 @@ pub struct Matcher {
     path: Option<Cow<'static, str>>,
     present: Vec<Cow<'static, str>>,
     headers: Vec<(Cow<'static, str>, HeaderTest)>,
-    message: Option<Cow<'static, str>>,
+    messages: Vec<Cow<'static, str>>,
 }
 
 /// What a code is compared with.
@@ -128,10 +128,10 @@ impl Matcher {
         self
     }
 
-    /// These words anywhere in the body, to the letter: for APIs that tell two
-    /// cases apart in prose alone.
+    /// These words anywhere in the body, to the letter, and all others given:
+    /// for APIs that tell two cases apart in prose alone.
     pub fn message_contains(mut self, words: impl Into<Cow<'static, str>>) -> Self {
-        self.message = Some(words.into());
+        self.messages.push(words.into());
         self
     }
 
@@ -154,7 +154,7 @@ impl Matcher {
             path: self.path.as_deref().map(compile_path).transpose()?,
             present: self.present.iter().map(|path| compile_path(path)).collect::<Result<_, _>>()?,
             headers,
-            message: self.message.clone(),
+            messages: self.messages.clone(),
         })
     }
 }
@@ -171,7 +171,7 @@ pub(super) struct Compiled {
     path: Option<Path>,
     present: Vec<Path>,
     headers: Vec<(HeaderName, Vec<Test>)>,
-    message: Option<Cow<'static, str>>,
+    messages: Vec<Cow<'static, str>>,
 }
 
 /// What a matcher looks at.
@@ -205,13 +205,13 @@ impl Compiled {
                 .headers
                 .iter()
                 .all(|(name, tests)| tests.iter().any(|test| test.passes(seen.headers, name, seen.sent_key)))
-            && self.message.as_ref().is_none_or(|words| contains(seen.body, words.as_bytes()))
+            && self.messages.iter().all(|words| contains(seen.body, words.as_bytes()))
             && self.present.iter().all(|path| seen.parsed.is_some_and(|parsed| !path.scalars(parsed).is_empty()))
             && (self.codes.is_empty() || seen.parsed.is_some_and(|parsed| self.code_matches(parsed, seen)))
     }
 
     fn is_of_statuses_alone(&self) -> bool {
-        self.codes.is_empty() && self.present.is_empty() && self.headers.is_empty() && self.message.is_none()
+        self.codes.is_empty() && self.present.is_empty() && self.headers.is_empty() && self.messages.is_empty()
     }
 
     fn code_matches(&self, parsed: &Value, seen: &Seen<'_>) -> bool {
@@ -229,5 +229,6 @@ pub(super) fn has_value(headers: &HeaderMap, name: &HeaderName, value: &[u8]) ->
 }
 
 fn contains(body: &[u8], words: &[u8]) -> bool {
+    let body = &body[..body.len().min(LONGEST_PARSED)];
     words.is_empty() || body.windows(words.len()).any(|window| window == words)
 }

@@ -170,6 +170,9 @@ def own(preset, name):
             yield f"{header}: no", answer(402, "{}", [JSON, [header, "no"]]), "refused"
         for path in ["code", "error.type", "type", "Type", "name", "status_code", "details[].issue"]:
             yield f"seen before, at {path}", answer(422, json.dumps(nested(path, "duplicate_request"))), "already"
+        yield "key missing", answer(400, '{"message":"The Idempotency-Key header is required"}'), "refused"
+        yield "key malformed", answer(422, '{"code":"INVALID_IDEMPOTENCY_KEY"}'), "refused"
+        yield "key mismatched, in a code", answer(400, '{"code":"IDEMPOTENCY_BODY_MISMATCH"}'), "not-again"
         yield "seen before, in prose", answer(400, '{"message":"IdempotencyKey k was already used"}'), "not-again"
     elif preset == "verifika":
         yield "in progress", signal(name, "in_progress"), "in-progress"

@@ -40,6 +40,15 @@ fn codes_are_compared_whole_by_prefix_or_with_the_key() {
 }
 
 #[test]
+fn words_must_all_be_there() {
+    let both = || Matcher::new().message_contains("was used").message_contains("before");
+    assert!(matches(both(), &[], "it was used long before") && !matches(both(), &[], "it was used"));
+    assert!(!matches(both(), &[], "it WAS USED before"));
+    // No sentence stands behind 256 KiB of something else.
+    assert!(!matches(both(), &[], &format!("{}was used before", " ".repeat(256 * 1024))));
+}
+
+#[test]
 fn headers_are_compared_by_value_presence_key_or_absence() {
     let at = |matcher: Matcher, headers: &[(&'static str, &str)]| matches(matcher, headers, "");
     let values = || Matcher::new().header("X-A", "yes").header("x-a", "1");

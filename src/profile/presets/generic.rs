@@ -55,6 +55,14 @@ const SEEN_BEFORE: [&str; 10] = [
 /// Where they say it, besides the usual places.
 const UNUSUAL_PLACES: [&str; 6] = ["error.type", "type", "Type", "name", "status_code", "details[].issue"];
 
+/// What speaks in prose of a key and of an earlier request: Primer, Banking
+/// Circle, BlueSnap, express-idempotency, IdempotentAPI. A key that is missing
+/// or malformed is a plain refusal.
+const IN_PROSE: [(&str, [&str; 8]); 2] = [
+    ("dempot", ["lready", "used", "isuse", "uplicat", "xists", "onflict", "ifferent", "ismatch"]),
+    ("DEMPOT", ["ALREADY", "USED", "MISUSE", "DUPLICAT", "EXISTS", "CONFLICT", "DIFFERENT", "MISMATCH"]),
+];
+
 impl Profile {
     /// For an API without a preset: what most have in common, read with care.
     ///
@@ -66,7 +74,7 @@ impl Profile {
     /// | in progress | a 4xx with one of fifteen codes, in the usual places of a JSON body | the providers' own pages |
     /// | key reused | a 4xx with one of ten codes | never a refusal: on another API the same code may speak of our own earlier attempt |
     /// | already processed | a 4xx with one of ten codes | Adyen, Airwallex, EBANX, PayPal and others: it settles nothing |
-    /// | not to be retried | a 400, 417 or 422 that speaks of idempotency in other words | APIs that answer a repeated request with an error, in prose (Primer, Banking Circle): it settles nothing |
+    /// | not to be retried | a 400, 417 or 422 that speaks of idempotency and of an earlier request (`already`, `used`, `duplicate`, ...) | APIs that answer a repeated request with an error, in prose (Primer, Banking Circle): it settles nothing |
     /// | errors stored | unsaid | a replayed 5xx is not sent again |
     ///
     /// **These forget a key sooner than 24 hours**, after which it pays again:
@@ -91,8 +99,11 @@ impl Profile {
         for place in UNUSUAL_PLACES {
             builder = builder.rule(any_of(&CLIENT_ERRORS, &SEEN_BEFORE).at(place), Meaning::AlreadyProcessed);
         }
-        for word in ["dempot", "DEMPOT"] {
-            builder = builder.rule(any_of(&REFUSALS, &[]).message_contains(word), Meaning::NotToBeRetried);
+        for (word, of_an_earlier_one) in IN_PROSE {
+            for part in of_an_earlier_one {
+                let says = any_of(&REFUSALS, &[]).message_contains(word).message_contains(part);
+                builder = builder.rule(says, Meaning::NotToBeRetried);
+            }
         }
         builder.preset()
     }
