@@ -20,6 +20,7 @@ pub struct Attempt {
     pub(crate) wait_reason: Option<WaitReason>,
     pub(crate) request_id: Option<Box<str>>,
     pub(crate) date: Option<DateText>,
+    pub(crate) looked_up: Option<StatusCode>,
 }
 
 impl Attempt {
@@ -36,6 +37,7 @@ impl Attempt {
             wait_reason: None,
             request_id: None,
             date: None,
+            looked_up: None,
         }
     }
 
@@ -93,6 +95,12 @@ impl Attempt {
     /// The answer's `Date`: the server's own clock.
     pub fn date(&self) -> Option<SystemTime> {
         httpdate::parse_http_date(self.date.as_ref()?.as_str()).ok()
+    }
+
+    /// The status that the original was fetched with, where the server said that
+    /// it had carried it out before; see `ClientBuilder::recover_with`.
+    pub const fn looked_up(&self) -> Option<StatusCode> {
+        self.looked_up
     }
 
     /// The log as a table, 80 columns wide, to be read in a terminal.

@@ -13,24 +13,30 @@ use crate::attempt::{Attempt, DateText, Failure, WaitReason};
 use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
-use crate::engine::{Budget, Draw, Entry, History, Outcome, Policy, StopReason, Time, Verdict};
 #[cfg(feature = "journal")]
-use crate::engine::{Effect, MethodKind, Reach};
+use crate::engine::MethodKind;
+use crate::engine::{
+    Advice, Budget, Draw, Effect, Entry, History, Outcome, Policy, Reach, StopReason, Time, Verdict, Why,
+};
 #[cfg(feature = "journal")]
 use crate::error::ErrorKind;
 use crate::error::{Error, Record};
 #[cfg(feature = "journal")]
-use crate::fingerprint::is_secret;
 #[cfg(feature = "journal")]
 use crate::journal::{Durability, JournalError, JournalErrorKind, StoredAnswer};
 #[cfg(feature = "journal")]
 use crate::logbook::Logbook;
+use crate::look;
 use crate::policy::Schedule;
+#[cfg(feature = "journal")]
 use crate::profile::method_kind;
 use crate::profile::{Asked, Glance};
+use crate::reconcile::Doubtful;
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-use crate::submission::{IdempotencyKey, OperationId, Submission};
+use crate::submission::{IdempotencyKey, Submission};
+#[cfg(feature = "journal")]
+use crate::submission::{OperationId, is_credential};
 use crate::transport::{self, Head, Progress};
 
 /// What the hook must leave of an attempt's time.
@@ -57,6 +63,10 @@ struct Call {
     authorized: Vec<(HeaderName, HeaderValue)>,
     authorizing: Duration,
     progress: Progress,
+    /// What is sent in the place of the operation itself: a look at its status resource.
+    look: Option<Box<Submission>>,
+    /// The last answer named that resource, so that it is enough to go on by.
+    names_it: bool,
     /// The last complete head, and the verdict on it.
     last: Option<(Head, Verdict)>,
     /// Why the run stopped, where the engine cannot know.
@@ -88,6 +98,8 @@ pub(crate) struct OnRecord {
     pub(crate) history: History,
     pub(crate) logbook: Logbook,
     pub(crate) ahead: Duration,
+    /// The status resource that it is asked after at.
+    pub(crate) look: Option<url::Url>,
 }
 
 impl Operation {
@@ -104,6 +116,7 @@ impl Operation {
     pub(crate) fn on_record(client: Arc<Inner>, submission: Submission, policy: Policy, record: OnRecord) -> Box<Self> {
         let mut call = Call::new(client, submission, &policy, runtime::now());
         call.ahead = record.ahead;
+        call.look = record.look.map(|url| Box::new(look::asking(&call.submission, url, &call.client.profile)));
         call.logbook = Some(Box::new(record.logbook));
         Box::new(Self { call, history: record.history, policy })
     }
@@ -111,12 +124,42 @@ impl Operation {
     /// Carries it to its final answer, or to where it must stop.
     pub(crate) async fn carry_out(mut self: Box<Self>) -> Result<Response, Error> {
         match self.run().await {
-            Ok(outcome) => self.finish(outcome),
+            Ok(outcome) => {
+                let outcome = self.reconciled(outcome).await;
+                self.finish(outcome)
+            }
             #[cfg(feature = "journal")]
             Err(broken) => Err(self.broken(broken)),
             #[cfg(not(feature = "journal"))]
             Err(never) => match never {},
         }
+    }
+
+    /// What a look-up by the caller's own reference makes of an end in doubt.
+    pub(crate) async fn reconciled(&mut self, outcome: Outcome) -> Outcome {
+        let client = Arc::clone(&self.call.client);
+        let Some(hook) = client.reconcile_with.as_ref().filter(|_| self.history.effect() == Effect::Unknown) else {
+            return outcome;
+        };
+        let doubtful = Doubtful { submission: &self.call.submission, id: self.call.submission.operation() };
+        let found = runtime::within(self.policy.attempt_time(), hook.reconcile(&doubtful)).await;
+        self.call.now = runtime::now();
+        let Some(Ok(found)) = found else {
+            return outcome;
+        };
+        let at = self.call.now().max(self.history.latest());
+        let by = format!("reconcile: {}", found.evidence()).into();
+        let entry = Entry::Resolved { effect: found.effect(), by, at };
+        let mut after = self.history.clone();
+        if after.apply(&entry).is_err() {
+            return outcome;
+        }
+        // What is not on record is not settled.
+        if self.call.record(&entry, &after, self.policy.attempt_time()).await.is_err() {
+            return outcome;
+        }
+        self.history = after;
+        Outcome::Resolved(self.history.effect())
     }
 
     /// Carries it to its end, by which it can be finished.
@@ -286,6 +329,8 @@ impl Call {
             authorized: Vec::new(),
             authorizing: Duration::ZERO,
             progress: Progress::default(),
+            look: None,
+            names_it: false,
             last: None,
             problem: None,
             #[cfg(feature = "journal")]
@@ -303,7 +348,9 @@ impl Call {
             return Ok(());
         };
         let written = match entry {
-            Entry::Started { .. } => book.announce(entry, after, Durability::Flushed, left).await,
+            Entry::Started { .. } | Entry::Resolved { .. } => {
+                book.announce(entry, after, Durability::Flushed, left).await
+            }
             Entry::Interrupted { .. } => book.announce(entry, after, Durability::Visible, left).await,
             _ => book.note(entry, after, answer, left).await,
         };
@@ -326,28 +373,99 @@ impl Call {
     fn answer_of(&self, entry: &Entry) -> Option<StoredAnswer> {
         let came =
             matches!(entry, Entry::Ended { .. }) && self.log.last().is_some_and(|attempt| attempt.status.is_some());
-        let (head, _) = self.last.as_ref().filter(|_| came && self.logbook.is_some())?;
+        let (head, verdict) = self.last.as_ref().filter(|_| came && self.logbook.is_some())?;
+        // What names the status resource is kept until the end.
+        let ends = matches!(verdict.reach(), Reach::Applied | Reach::Rejected);
+        if self.look.is_some() && !self.names_it && !ends {
+            return None;
+        }
         let mut headers = HeaderMap::with_capacity(head.headers.len());
-        let kept = head.headers.iter().filter(|(name, value)| !is_secret(name, value) && **name != SET_COOKIE);
+        let kept = head.headers.iter().filter(|(name, value)| !is_credential(name, value) && **name != SET_COOKIE);
         for (name, value) in kept {
             headers.append(name.clone(), unshared_value(value));
         }
         Some(StoredAnswer::new(head.status, headers, head.body.clone()))
     }
 
-    fn request(&mut self) -> Request {
-        let submission = &self.submission;
-        let mut request = Request::new(submission.method.clone(), submission.url.clone());
-        let mut headers = HeaderMap::with_capacity(submission.headers.len() + self.authorized.len());
-        for (name, value) in &submission.headers {
-            headers.append(name.clone(), value.clone());
+    /// What goes out next.
+    fn outgoing(&self) -> &Submission {
+        self.look.as_deref().unwrap_or(&self.submission)
+    }
+
+    /// What a status resource says of the operation, and where it is asked next.
+    fn followed(&mut self, read: Verdict) -> Verdict {
+        self.names_it = false;
+        let is_look = self.look.is_some();
+        let Some(head) = &self.progress.head else {
+            return if is_look { look::of_status(read, None) } else { read };
+        };
+        let verdict = if is_look { look::of_status(read, Some(head.status)) } else { read };
+        let Some(find) = &self.client.poll_with else {
+            return verdict;
+        };
+        let base = &self.outgoing().url;
+        let is_pending = matches!(verdict.reach(), Reach::Accepted { .. }) && verdict.why() == Why::Pending;
+        let named = || find(&head.answer(self.now.time())).and_then(|url| base.join(&url).ok());
+        let moved = is_look.then(|| look::see_other(head.status, &head.headers, base)).flatten();
+        let next = match moved {
+            Some(url) => Some(url),
+            None if is_pending || (is_look && verdict.reach() == Reach::Applied) => {
+                let url = named().filter(|url| url.has_host());
+                self.names_it = url.is_some();
+                url
+            }
+            None => None,
+        };
+        let Some(url) = next else {
+            return verdict;
+        };
+        self.look = Some(Box::new(look::asking(&self.submission, url, &self.client.profile)));
+        look::pending(verdict)
+    }
+
+    /// The original in the place of the answer that says that there is one.
+    async fn recovered(&mut self, verdict: Verdict, left: Duration) -> Verdict {
+        if verdict.why() != Why::AlreadyProcessed {
+            return verdict;
         }
-        for (name, value) in self.authorized.drain(..) {
-            headers.insert(name, value);
+        let client = Arc::clone(&self.client);
+        let url = self.progress.head.as_ref().zip(client.recover_with.as_ref()).and_then(|(head, find)| {
+            let id = client.profile.original_id(&head.answer(self.now.time()))?;
+            self.submission.url.join(&find(&id)?).ok()
+        });
+        let Some(url) = url else {
+            return verdict;
+        };
+        let look = look::asking(&self.submission, url, &client.profile);
+        let again = verdict.with_reach(Reach::Ambiguous).with_advice(Advice::Retry);
+        let began = runtime::now();
+        let attempt = self.log.last().map_or(1, Attempt::number);
+        let mut headers = Vec::new();
+        if let Some(hook) = client.authorize.as_ref().filter(|_| look.url.origin() == self.submission.url.origin()) {
+            let mut parts = Parts::new(&look, client.profile.key_header(), attempt, None);
+            match runtime::within(left, hook.authorize(&mut parts)).await {
+                Some(Ok(())) => headers = parts.into_headers(),
+                Some(Err(_)) | None => return again,
+            }
         }
-        *request.headers_mut() = headers;
-        *request.body_mut() = submission.body.clone().map(Body::from);
-        request
+        let left = left.saturating_sub(runtime::now().since(began));
+        let mut progress = Progress::default();
+        let request = request(&look, headers);
+        transport::exchange(&client.http, request, left, client.max_response_bytes, &mut progress).await;
+        self.now = runtime::now();
+        let read = progress.verdict(&client.profile, &Asked::listed(&look.method, &look.headers), self.now.time());
+        if let (Some(attempt), Some(head)) = (self.log.last_mut(), &progress.head) {
+            attempt.looked_up = Some(head.status);
+        }
+        match (read.reach(), read.advice()) {
+            (Reach::Applied, _) => {
+                self.progress.head = progress.head;
+                verdict.with_reach(Reach::Applied).with_advice(Advice::Stop)
+            }
+            // Turned away for good: the server's first word stands, and settles nothing.
+            (_, Advice::Stop) => verdict,
+            (_, Advice::Retry | Advice::RetryAfter(_)) => again,
+        }
     }
 
     fn note_answer(&mut self) {
@@ -395,8 +513,13 @@ impl World for Call {
         let Some(hook) = &self.client.authorize else {
             return Ok(());
         };
+        let outgoing = self.look.as_deref().unwrap_or(&self.submission);
+        // Another origin gets no credentials.
+        if outgoing.url.origin() != self.submission.url.origin() {
+            return Ok(());
+        }
         let previous = self.log.last().and_then(|attempt| attempt.status);
-        let mut parts = Parts::new(&self.submission, self.client.profile.key_header(), attempt, previous);
+        let mut parts = Parts::new(outgoing, self.client.profile.key_header(), attempt, previous);
         // Something must be left for the sending.
         let allowed = limit.saturating_sub(SHORTEST_SEND.min(limit / 2));
         let outcome = runtime::within(allowed, hook.authorize(&mut parts)).await;
@@ -426,19 +549,23 @@ impl World for Call {
     }
 
     async fn send(&mut self, timeout: Duration) -> Verdict {
-        let request = self.request();
+        let authorized = std::mem::take(&mut self.authorized);
+        let request = request(self.outgoing(), authorized);
         // The hook ran inside the attempt's time; the deadline's is counted from now already.
         let timeout = timeout.min(self.attempt_timeout.saturating_sub(std::mem::take(&mut self.authorizing)));
         self.progress = Progress::default();
         let client = &*self.client;
         transport::exchange(&client.http, request, timeout, client.max_response_bytes, &mut self.progress).await;
+        let sent = self.now;
         self.now = runtime::now();
-        let submission = &self.submission;
-        let asked = Asked::listed(&submission.method, &submission.headers)
-            .with_key(submission.key.as_ref().map(|key| key.as_str()))
-            .gone_is_done(submission.gone_is_done);
+        let outgoing = self.outgoing();
+        let asked = Asked::listed(&outgoing.method, &outgoing.headers)
+            .with_key(outgoing.key.as_ref().map(|key| key.as_str()))
+            .gone_is_done(outgoing.gone_is_done);
         let verdict = self.progress.verdict(&self.client.profile, &asked, self.now.time());
         self.note_answer();
+        let verdict = self.followed(verdict);
+        let verdict = self.recovered(verdict, timeout.saturating_sub(self.now.since(sent))).await;
         if let Some(head) = self.progress.head.take() {
             self.last = Some((head, verdict));
         }
@@ -471,6 +598,20 @@ impl World for Call {
         }
         Ok(())
     }
+}
+
+fn request(of: &Submission, authorized: impl IntoIterator<Item = (HeaderName, HeaderValue)>) -> Request {
+    let mut request = Request::new(of.method.clone(), of.url.clone());
+    let mut headers = HeaderMap::with_capacity(of.headers.len() + 2);
+    for (name, value) in &of.headers {
+        headers.append(name.clone(), value.clone());
+    }
+    for (name, value) in authorized {
+        headers.insert(name, value);
+    }
+    *request.headers_mut() = headers;
+    *request.body_mut() = of.body.clone().map(Body::from);
+    request
 }
 
 /// Whether another try, later, is what the end leaves open.

@@ -261,6 +261,11 @@ impl fmt::Display for Error {
         }
         f.write_str(match self.0.effect {
             Effect::NotApplied => "; it was not carried out",
+            Effect::Applied
+                if matches!(self.0.kind, ErrorKind::Mismatch | ErrorKind::Request | ErrorKind::Resolved) =>
+            {
+                "; it was carried out"
+            }
             Effect::Applied => "; it was carried out, its answer is missing",
             Effect::Unknown if self.0.kind == ErrorKind::Request => {
                 "; whether an earlier use of its key was carried out is unknown"

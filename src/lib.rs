@@ -35,6 +35,7 @@
 //! | bring fresh credentials to each attempt | [`Authorize`] |
 //! | say when a 2xx is final | [`ClientBuilder::judge`] |
 //! | know what an error means | [`Error::effect`], [`ErrorKind`] |
+//! | survive a crash | `journal`, [`RequestBuilder::operation`], `Client::resume` (feature `journal`) |
 //! | see what was sent | [`Attempt`], [`Attempt::table`] |
 //! | test against a server that breaks | `sandbox` (feature `sandbox`) |
 //! | know how it decides | [`engine`], [`Profile::read`] |
@@ -47,6 +48,8 @@
 //! - `native-tls`: TLS by the operating system's library.
 //! - `http2`: HTTP/2, by ALPN. Without it the client speaks HTTP/1.1 alone.
 //! - `gzip`: compressed answers. Without it none is asked for.
+//! - `journal`: operations on record, under ids of your own; in memory.
+//! - `sqlite`: the record in a file, `journal::Sqlite`. `sqlx` needs Rust 1.94.
 //! - `profile-files`: [`Profile`] as a TOML file, `Profile::from_toml`.
 //! - `sandbox`: the test provider.
 //! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
@@ -74,10 +77,12 @@ mod fingerprint;
 pub mod journal;
 #[cfg(feature = "journal")]
 mod logbook;
+mod look;
 mod order;
 mod pairs;
 mod policy;
 pub mod profile;
+mod reconcile;
 #[cfg(feature = "journal")]
 mod recover;
 mod request;
@@ -98,6 +103,7 @@ pub use engine::Effect;
 pub use error::{BuildError, Error, ErrorKind};
 pub use policy::{Poll, Retry};
 pub use profile::{Profile, Replay};
+pub use reconcile::{Doubtful, Found, Reconcile};
 #[cfg(feature = "journal")]
 #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
 pub use recover::{OperationRecord, RecordState, Resume, ResumeAll, Resuming};
@@ -108,6 +114,6 @@ pub use response::Response;
 pub use submission::{IdempotencyKey, OperationId};
 
 /// The README's program, kept compiling.
-#[cfg(all(doctest, feature = "json"))]
+#[cfg(all(doctest, feature = "json", feature = "sqlite"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

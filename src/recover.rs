@@ -17,12 +17,11 @@ use crate::client::{Client, Inner};
 use crate::desk::{Desk, replayed};
 use crate::engine::{Again, Effect, Entry, History, Outcome, Policy, Reach, Verdict};
 use crate::error::Error;
-use crate::fingerprint::is_secret;
 use crate::journal::{Claim, Journal, JournalError, JournalErrorKind, Scope, Status, Stored, StoredAnswer};
 use crate::request::{SHORT_DEADLINE, SHORTEST_DEADLINE};
 use crate::response::Response;
 use crate::runtime;
-use crate::submission::{IdempotencyKey, OperationId};
+use crate::submission::{IdempotencyKey, OperationId, is_credential};
 
 /// With a journal: what is on record, and going on with it.
 ///
@@ -110,7 +109,7 @@ impl Client {
             }
             Again::Ended(_) | Again::GoesOn => Ok(effect),
         };
-        self.desk()?.resolve(&id.into(), by.into(), decide).await
+        self.desk()?.resolve(&id.into(), &self.scope(), by.into(), decide).await
     }
 
     /// Gives up an operation that did not take effect: it is never sent again,
@@ -126,7 +125,7 @@ impl Client {
             Effect::Applied => Err("refused: it was carried out"),
             Effect::Unknown => Err("refused: it may have been carried out: look it up, then `resolve` it"),
         };
-        self.desk()?.resolve(&id.into(), "abandoned".into(), decide).await
+        self.desk()?.resolve(&id.into(), &self.scope(), "abandoned".into(), decide).await
     }
 
     fn desk(&self) -> Result<Desk, Error> {
@@ -324,7 +323,7 @@ impl Credentials {
 
     fn set(&mut self, name: HeaderName, value: Option<HeaderValue>) {
         match value {
-            Some(mut value) if is_secret(&name, &value) => {
+            Some(mut value) if is_credential(&name, &value) => {
                 value.set_sensitive(true);
                 self.headers.insert(name, value);
             }

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
 use url::Url;
 
 use crate::engine::{Entry, KeyOrigin, Time};
@@ -356,6 +356,11 @@ impl fmt::Debug for Submission {
             .field("key", &self.key)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a header is a credential: never written down, and not for another origin.
+pub(crate) fn is_credential(name: &HeaderName, value: &HeaderValue) -> bool {
+    value.is_sensitive() || *name == AUTHORIZATION || *name == COOKIE || *name == PROXY_AUTHORIZATION
 }
 
 /// A URL without what may be secret in it: user, password, query, fragment.

@@ -4,6 +4,7 @@
 
 mod again;
 mod contract;
+mod cuts;
 mod files;
 mod kills;
 mod processes;
