@@ -3,4 +3,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod again;
+mod examples;
+mod payctl;
+mod programs;
 mod support;
