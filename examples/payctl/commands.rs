@@ -1,6 +1,6 @@
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use oncekey::journal::{JournalError, JournalErrorKind, Sqlite};
 use oncekey::{Client, Effect, Error, ErrorKind, OperationRecord, Response, Retry};
@@ -10,7 +10,7 @@ use crate::Exit;
 use crate::args::{Args, Command, Limits, Pay, Resume};
 use crate::progress::{Progress, interrupted};
 use crate::show;
-use crate::words::{self, Hints};
+use crate::words::{self, Hints, note, say};
 
 pub(crate) type Done = Result<Exit, String>;
 
@@ -91,10 +91,10 @@ impl Desk {
             Some(number) => format!(", at attempt {number}"),
         };
         let how = if response.is_replay() { format!("{how}, a replay: it was paid before that") } else { how };
-        println!("{}: applied, {}{how}", words::line(id), response.status().as_u16());
+        say(format!("{}: applied, {}{how}", words::line(id), response.status().as_u16()));
         print_body(response.bytes());
         if let Err(error) = response.recorded() {
-            eprintln!("It is paid, but that could not be written down: {}", words::chain(error));
+            note(format!("It is paid, but that could not be written down: {}", words::chain(error)));
         }
         Exit::Applied
     }
@@ -115,24 +115,24 @@ impl Desk {
             ErrorKind::Journal if is_missing(error) => return Err(self.nobody(id)),
             _ => {}
         }
-        println!("{}: {}, {}", words::line(id), error.effect(), what);
+        say(format!("{}: {}, {}", words::line(id), error.effect(), what));
         if let Some(response) = error.response() {
             print_body(response.bytes());
         }
         if let Some(cause) = std::error::Error::source(error) {
-            eprintln!("Cause: {}", words::chain(cause));
+            note(format!("Cause: {}", words::chain(cause)));
         }
-        eprintln!("{}", self.hints.after(id, error.effect(), Some(error), record.as_ref()));
+        note(self.hints.after(id, error.effect(), Some(error), record.as_ref()));
         Ok(error.effect().into())
     }
 
     async fn stopped(&self, id: &str) -> Exit {
         let Some(record) = self.lookup(id).await else {
-            println!("{}: not applied, stopped before anything was sent", words::line(id));
+            say(format!("{}: not applied, stopped before anything was sent", words::line(id)));
             return Exit::NotApplied;
         };
-        println!("{}: {}, stopped after {}", words::line(id), record.effect(), words::attempts(&record));
-        eprintln!("{}", self.hints.after(id, record.effect(), None, Some(&record)));
+        say(format!("{}: {}, stopped after {}", words::line(id), record.effect(), words::attempts(&record)));
+        note(self.hints.after(id, record.effect(), None, Some(&record)));
         record.effect().into()
     }
 
@@ -148,7 +148,7 @@ impl Desk {
             let (id, end) = tokio::select! {
                 biased;
                 () = &mut stop => {
-                    eprintln!("Stopped.");
+                    note("Stopped.");
                     break;
                 }
                 end = ends.next() => match end {
@@ -159,12 +159,12 @@ impl Desk {
             done += 1;
             match end {
                 Ok(response) => {
-                    println!("{}: applied, {}", words::line(id.as_str()), response.status().as_u16());
+                    say(format!("{}: applied, {}", words::line(id.as_str()), response.status().as_u16()));
                 }
                 Err(error) => {
-                    println!("{}: {}, {}", words::line(id.as_str()), error.effect(), words::what(&error));
+                    say(format!("{}: {}, {}", words::line(id.as_str()), error.effect(), words::what(&error)));
                     if let Some(cause) = std::error::Error::source(&error) {
-                        eprintln!("Cause: {}", words::chain(cause));
+                        note(format!("Cause: {}", words::chain(cause)));
                     }
                 }
             }
@@ -172,15 +172,18 @@ impl Desk {
         drop(ends);
         let (unfinished, doubtful) = self.open().await?;
         if done == 0 && unfinished.is_empty() {
-            eprintln!("Nothing to resume.");
+            note("Nothing to resume.");
         }
         if !unfinished.is_empty() {
             let number = words::count(unfinished.len(), "payment");
-            eprintln!("{number} left unfinished, of which some may not be due: see `{}`.", self.hints.list());
+            let next = unfinished.iter().filter_map(OperationRecord::resume_at).min();
+            let wait = next.and_then(|at| at.duration_since(SystemTime::now()).ok());
+            let when = wait.map_or_else(String::new, |wait| format!(", the first not due for {}", words::span(wait)));
+            note(format!("{number} left unfinished{when}: see `{}`.", self.hints.list()));
         }
         if !doubtful.is_empty() {
             let number = words::count(doubtful.len(), "payment");
-            eprintln!("{number} in doubt, which cannot be sent again: see `{}`.", self.hints.list());
+            note(format!("{number} in doubt, which cannot be sent again: see `{}`.", self.hints.list()));
         }
         let left = || unfinished.iter().chain(&doubtful);
         if left().any(|record| record.effect() == Effect::Unknown) {
@@ -192,7 +195,7 @@ impl Desk {
     async fn list(&self) -> Done {
         let (unfinished, doubtful) = self.open().await?;
         if unfinished.is_empty() && doubtful.is_empty() {
-            eprintln!("Nothing unfinished, nothing in doubt ({}).", self.hints.scope());
+            note(format!("Nothing unfinished, nothing in doubt ({}).", self.hints.scope()));
             return Ok(Exit::Applied);
         }
         let mut records = Vec::with_capacity(unfinished.len() + doubtful.len());
@@ -200,14 +203,14 @@ impl Desk {
             // Lists come without answers.
             records.push(self.lookup(record.id().as_str()).await.unwrap_or(record));
         }
-        print!("{}", show::table(&records));
+        say(show::table(&records));
         Ok(Exit::Applied)
     }
 
     async fn show(&self, id: &str) -> Done {
         match self.client.lookup(id).await.map_err(|error| words::chain(&error))? {
             Some(record) => {
-                print!("{}", show::whole(&record, &self.hints));
+                say(show::whole(&record, &self.hints));
                 Ok(Exit::Applied)
             }
             None => Err(self.nobody(id)),
@@ -217,7 +220,7 @@ impl Desk {
     fn settled(&self, id: &str, outcome: Result<(), Error>) -> Done {
         match outcome {
             Ok(()) => {
-                println!("{}: settled; see `{}`", words::line(id), self.hints.show(id));
+                say(format!("{}: settled; see `{}`", words::line(id), self.hints.show(id)));
                 Ok(Exit::Applied)
             }
             Err(error) if is_missing(&error) => Err(self.nobody(id)),
@@ -290,12 +293,10 @@ async fn journal(path: &Path, create: bool) -> Result<Sqlite, String> {
 
 /// As it came into a pipe; on a terminal without what could steer it.
 fn print_body(body: &[u8]) {
-    if body.is_empty() {
-        return;
+    let body = body.strip_suffix(b"\n").unwrap_or(body);
+    match body {
+        [] => {}
+        _ if io::stdout().is_terminal() => say(words::harmless(body)),
+        _ => say(body),
     }
-    let mut out = io::stdout().lock();
-    let printed = if out.is_terminal() { out.write_all(words::harmless(body).as_bytes()) } else { out.write_all(body) };
-    let ended = if body.ends_with(b"\n") { Ok(()) } else { out.write_all(b"\n") };
-    // Whoever reads may have gone; the exit code tells all the same.
-    let _ = printed.and(ended).and_then(|()| out.flush());
 }

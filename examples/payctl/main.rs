@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
     match commands::run(&args).await {
         Ok(exit) => exit.into(),
         Err(problem) => {
-            eprintln!("payctl: {problem}");
+            words::note(format!("payctl: {problem}"));
             Exit::Usage.into()
         }
     }

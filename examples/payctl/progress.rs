@@ -34,17 +34,18 @@ impl Progress {
             return;
         };
         if self.is_terminal {
-            eprint!("\r\x1b[K{}: {text}", self.id);
-            let _ = io::stderr().flush();
+            // A line that wraps could not be rewritten.
+            let line: String = format!("{}: {text}", self.id).chars().take(79).collect();
+            rewrite(&line);
             self.shown = true;
         } else {
-            eprintln!("{}: {text}", self.id);
+            words::note(format!("{}: {text}", self.id));
         }
     }
 
     pub(crate) fn clear(&mut self) {
         if std::mem::take(&mut self.shown) {
-            eprint!("\r\x1b[K");
+            rewrite("");
         }
     }
 
@@ -76,6 +77,11 @@ impl Progress {
             _ => None,
         }
     }
+}
+
+fn rewrite(line: &str) {
+    let mut err = io::stderr();
+    let _ = write!(err, "\r\x1b[K{line}").and_then(|()| err.flush());
 }
 
 /// Ctrl-C, or being asked to end.

@@ -2,7 +2,7 @@ use std::fmt::Write;
 use std::time::{Duration, SystemTime};
 
 use oncekey::engine::{Entry, KeyOrigin, StopReason, Time};
-use oncekey::{OperationRecord, RecordState};
+use oncekey::{Effect, OperationRecord, RecordState};
 
 use crate::words::{self, Hints};
 
@@ -20,6 +20,7 @@ pub(crate) fn table(records: &[OperationRecord]) -> String {
         let cells: Vec<String> = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         let _ = writeln!(out, "{}", cells.join("  ").trim_end());
     }
+    out.truncate(out.trim_end().len());
     out
 }
 
@@ -80,6 +81,7 @@ pub(crate) fn whole(record: &OperationRecord, hints: &Hints) -> String {
         }
         _ => {}
     }
+    out.truncate(out.trim_end().len());
     out
 }
 
@@ -108,7 +110,8 @@ fn last_answer(record: &OperationRecord) -> String {
 fn good_for(record: &OperationRecord) -> String {
     match record.key_expires_at() {
         Some(at) => ahead(at).map_or_else(|| "expired".to_owned(), words::span),
-        None if record.key().is_some() => "not used yet".to_owned(),
+        None if record.key().is_some() && record.effect() == Effect::NotApplied => "not used yet".to_owned(),
+        // No key; or its only attempt was cut short, and nobody has found that yet.
         None => "-".to_owned(),
     }
 }

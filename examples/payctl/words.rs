@@ -1,4 +1,5 @@
 use std::error::Error as StdError;
+use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use oncekey::engine::{Time, Verdict, Why};
@@ -93,13 +94,30 @@ impl Hints {
                 )
             }
             Effect::Unknown => {
+                let first =
+                    if kind == Some(ErrorKind::Refused) { "Correct what it was refused for, then go" } else { "Go" };
                 let at = error.and_then(Error::resume_at).or_else(|| record.and_then(OperationRecord::resume_at));
                 let wait = at.and_then(|at| at.duration_since(SystemTime::now()).ok());
                 let when = wait.map_or_else(String::new, |wait| format!(" in {}", span(wait)));
-                format!("It may be paid: never pay it under another id. Go on with it{when}: `{}`", self.resume(id))
+                format!(
+                    "It may be paid: never pay it under another id. {first} on with it{when}: `{}`",
+                    self.resume(id)
+                )
             }
         }
     }
+}
+
+/// The result. Whoever reads it may have gone, as with `| head`: the exit code
+/// tells all the same, and `println!` would panic.
+pub(crate) fn say(text: impl AsRef<[u8]>) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_ref()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush());
+}
+
+/// All else.
+pub(crate) fn note(text: impl AsRef<str>) {
+    let _ = writeln!(io::stderr(), "{}", text.as_ref());
 }
 
 /// What went wrong, without the effect, which is said apart.

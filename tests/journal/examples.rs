@@ -15,6 +15,7 @@ fn killed_again_and_again_it_pays_each_once() {
 }
 
 #[test]
+#[cfg(unix)]
 fn stopped_by_hand_it_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
     let mut crash = example("crash");

@@ -1,4 +1,5 @@
 //! `payctl` as a person runs it.
+#![allow(clippy::disallowed_methods, reason = "the waits of other processes")]
 
 use std::process::Command;
 use std::time::Duration;
@@ -175,6 +176,7 @@ async fn all_are_resumed_that_may_be_and_the_rest_is_settled_by_hand() {
 }
 
 #[tokio::test]
+#[cfg(unix)]
 async fn stopped_in_the_middle_it_says_the_truth_and_can_be_resumed() {
     let desk = Desk::new().await;
     desk.sandbox.fail_next([Fault::stall_after_executing()]);
@@ -192,6 +194,7 @@ async fn stopped_in_the_middle_it_says_the_truth_and_can_be_resumed() {
 }
 
 #[tokio::test]
+#[cfg(unix)]
 async fn stopped_before_anything_was_sent_it_is_not_applied() {
     let desk = Desk::new().await;
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();

@@ -1,5 +1,8 @@
-//! The examples as real processes: built by `cargo test` beside this test.
+//! The examples as real processes. `cargo test` builds them beside this test;
+//! `cargo test --test journal` alone takes them as they are.
+#![allow(clippy::disallowed_methods, reason = "the clock of other processes")]
 
+use std::env::consts::EXE_SUFFIX;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -8,7 +11,8 @@ use std::time::{Duration, Instant};
 /// An example that is to be run, with nothing of this process's environment that it reads.
 pub(crate) fn example(name: &str) -> Command {
     let test = std::env::current_exe().unwrap();
-    let built: PathBuf = test.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(name);
+    let built: PathBuf =
+        test.parent().and_then(|deps| deps.parent()).unwrap().join("examples").join(format!("{name}{EXE_SUFFIX}"));
     assert!(built.exists(), "{} is not built: run the whole of `cargo test --features full` once", built.display());
     let mut command = Command::new(built);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -53,6 +57,7 @@ impl Running {
     }
 
     /// Sends it a signal, as a person at its terminal would.
+    #[cfg(unix)]
     pub(crate) fn signal(&self, name: &str) {
         let sent = Command::new("kill").arg(format!("-{name}")).arg(self.0.id().to_string()).status().unwrap();
         assert!(sent.success());
