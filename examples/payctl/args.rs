@@ -71,6 +71,13 @@ pub(crate) enum Command {
         /// The payment's id
         id: String,
     },
+    /// Serve a provider to try all this against, until Ctrl-C
+    #[cfg(feature = "sandbox")]
+    Sandbox {
+        /// Carry out the first N payments and lose their answers
+        #[arg(long, default_value_t = 0, value_name = "N")]
+        lose: usize,
+    },
 }
 
 #[derive(Debug, Group)]

@@ -15,11 +15,15 @@ use crate::words::{self, Hints, note, say};
 pub(crate) type Done = Result<Exit, String>;
 
 pub(crate) async fn run(args: &Args) -> Done {
+    #[cfg(feature = "sandbox")]
+    if let Command::Sandbox { lose } = args.command {
+        return serve(lose).await.map_err(|error| words::chain(&error));
+    }
     let token = token()?;
     let limits = match &args.command {
         Command::Pay(pay) => pay.limits,
         Command::Resume(resume) => resume.limits,
-        Command::List | Command::Show { .. } | Command::Resolve { .. } | Command::Abandon { .. } => Limits::default(),
+        _ => Limits::default(),
     };
     let desk = Desk { client: client(args, limits).await?, token, hints: Hints::new(args), limits };
     match &args.command {
@@ -32,6 +36,8 @@ pub(crate) async fn run(args: &Args) -> Done {
             desk.settled(id, desk.client.resolve(id.as_str(), (*effect).into(), by, note).await)
         }
         Command::Abandon { id } => desk.settled(id, desk.client.abandon(id.as_str()).await),
+        #[cfg(feature = "sandbox")]
+        Command::Sandbox { .. } => unreachable!("it was served above"),
     }
 }
 
@@ -85,12 +91,12 @@ impl Desk {
     }
 
     fn applied(&self, id: &str, response: &Response) -> Exit {
+        let replay = if response.is_replay() { ", a replay: it was paid before that" } else { "" };
         let how = match response.attempts().last().map(|last| last.number()) {
             None => ", from the record".to_owned(),
-            Some(1) => String::new(),
-            Some(number) => format!(", at attempt {number}"),
+            Some(1) => replay.to_owned(),
+            Some(number) => format!(", at attempt {number}{replay}"),
         };
-        let how = if response.is_replay() { format!("{how}, a replay: it was paid before that") } else { how };
         say(format!("{}: applied, {}{how}", words::line(id), response.status().as_u16()));
         print_body(response.bytes());
         if let Err(error) = response.recorded() {
@@ -245,6 +251,19 @@ impl Desk {
             self.hints.scope()
         )
     }
+}
+
+#[cfg(feature = "sandbox")]
+async fn serve(lose: usize) -> io::Result<Exit> {
+    use oncekey::sandbox::{Fault, Sandbox};
+
+    let sandbox = Sandbox::start().await?;
+    sandbox.fail_next([Fault::answer_lost().times(lose)]);
+    say(sandbox.url("/v1/payments"));
+    interrupted().await;
+    let (executions, requests) = (sandbox.executions(), sandbox.requests().len());
+    note(format!("{}, {}", words::count(executions, "execution"), words::count(requests, "request")));
+    Ok(Exit::Applied)
 }
 
 /// Whether the journal has no payment of that id.

@@ -25,7 +25,7 @@ pub(crate) fn table(records: &[OperationRecord]) -> String {
 }
 
 fn row(record: &OperationRecord) -> [String; 9] {
-    let next = match (record.state(), record.resume_at().and_then(ahead)) {
+    let next = match (record.state(), record.resume_at().and_then(ahead).filter(|wait| wait.as_millis() >= 100)) {
         (RecordState::InDoubt, _) => "resolve".to_owned(),
         (_, Some(wait)) => format!("resume in {}", words::span(wait)),
         (_, None) => "resume".to_owned(),

@@ -149,6 +149,19 @@ async fn what_ends_in_doubt_is_listed_shown_and_resumed() {
     assert_eq!(desk.sandbox.executions(), 1);
 }
 
+/// Whoever reads the output may be gone, and the full disk is not the payment's.
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn output_that_goes_nowhere_does_not_change_the_exit() {
+    let desk = Desk::new().await;
+    let url = desk.sandbox.url("/v1/payments");
+    let mut pay = desk.payctl(&order("rent", "4500", &url));
+    let nowhere = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let status = tokio::task::spawn_blocking(move || pay.stdout(nowhere()).stderr(nowhere()).status()).await.unwrap();
+    assert_eq!(status.unwrap().code(), Some(0));
+    assert_eq!(desk.sandbox.executions(), 1);
+}
+
 #[tokio::test]
 async fn all_are_resumed_that_may_be_and_the_rest_is_settled_by_hand() {
     let desk = Desk::new().await;
