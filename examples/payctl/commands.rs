@@ -3,7 +3,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use oncekey::journal::{JournalError, JournalErrorKind, Sqlite};
-use oncekey::{Client, Effect, Error, ErrorKind, OperationRecord, Response, Retry};
+use oncekey::{Client, Effect, Error, ErrorKind, OperationRecord, RecordState, Response, Retry};
 use reqwest::header::HeaderValue;
 
 use crate::Exit;
@@ -147,14 +147,16 @@ impl Desk {
         if let Some(token) = &self.token {
             all = all.bearer_auth(token);
         }
+        let (begun, _) = self.open().await?;
         let mut ends = all.start().await.map_err(|error| words::chain(&error))?;
         let mut stop = Box::pin(interrupted());
         let mut done = 0;
+        let mut stopped = false;
         loop {
             let (id, end) = tokio::select! {
                 biased;
                 () = &mut stop => {
-                    note("Stopped.");
+                    stopped = true;
                     break;
                 }
                 end = ends.next() => match end {
@@ -176,6 +178,10 @@ impl Desk {
             }
         }
         drop(ends);
+        if stopped {
+            note("Stopped.");
+            self.freed(&begun).await;
+        }
         let (unfinished, doubtful) = self.open().await?;
         if done == 0 && unfinished.is_empty() {
             note("Nothing to resume.");
@@ -238,6 +244,20 @@ impl Desk {
         let failed = |error: JournalError| words::chain(&error);
         let unfinished = self.client.unfinished().await.map_err(failed)?;
         Ok((unfinished, self.client.in_doubt().await.map_err(failed)?))
+    }
+
+    /// Waits until nothing that was dropped counts as worked on: tasks that are
+    /// aborted end a little later.
+    async fn freed(&self, records: &[OperationRecord]) {
+        for record in records {
+            for _ in 0..100 {
+                let state = self.lookup(record.id().as_str()).await.map(|record| record.state());
+                if state != Some(RecordState::Running) {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
     }
 
     async fn lookup(&self, id: &str) -> Option<OperationRecord> {

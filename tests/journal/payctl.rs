@@ -208,6 +208,28 @@ async fn stopped_in_the_middle_it_says_the_truth_and_can_be_resumed() {
 
 #[tokio::test]
 #[cfg(unix)]
+async fn stopped_while_all_are_resumed_it_counts_what_is_left() {
+    let desk = Desk::new().await;
+    for id in ["one", "two", "three"] {
+        desk.sandbox.fail_next([Fault::answer_lost()]);
+        desk.pay(id, &["--attempts", "1"]).await.exits(3);
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await; // the longest first delay
+    desk.sandbox.fail_next([Fault::stall_before_executing().times(3)]);
+    let running = Running::start(&mut desk.payctl(&["resume", "--all"]));
+    desk.sandbox.until(|sandbox| sandbox.requests().len() == 6).await;
+    running.signal("INT");
+    ended(move || running.end()).await.exits(3).tells("Stopped.\n3 payments left unfinished: see `payctl list`");
+    desk.run(&["resume", "--all"]).await.exits(0).says("three: applied, 201\n");
+    assert_eq!(desk.sandbox.executions(), 3);
+    for file in std::fs::read_dir(desk.folder.path()).unwrap().flatten().filter(|file| file.path().is_file()) {
+        let bytes = std::fs::read(file.path()).unwrap();
+        assert!(!bytes.windows(TOKEN.len()).any(|part| part == TOKEN.as_bytes()), "{:?}", file.path());
+    }
+}
+
+#[tokio::test]
+#[cfg(unix)]
 async fn stopped_before_anything_was_sent_it_is_not_applied() {
     let desk = Desk::new().await;
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
