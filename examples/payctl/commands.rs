@@ -25,7 +25,7 @@ pub(crate) async fn run(args: &Args) -> Done {
         Command::Resume(resume) => resume.limits,
         _ => Limits::default(),
     };
-    let desk = Desk { client: client(args, limits).await?, token, hints: Hints::new(args), limits };
+    let desk = Desk { client: client(args, limits).await?, token, hints: Hints::new(args) };
     match &args.command {
         Command::Pay(pay) => desk.pay(pay).await,
         Command::List => desk.list().await,
@@ -46,7 +46,6 @@ struct Desk {
     client: Client,
     token: Option<String>,
     hints: Hints,
-    limits: Limits,
 }
 
 impl Desk {
@@ -60,7 +59,7 @@ impl Desk {
     }
 
     async fn resume(&self, id: &str) -> Done {
-        let mut resume = self.client.resume(id).deadline(Duration::from_secs(self.limits.deadline));
+        let mut resume = self.client.resume(id);
         if let Some(token) = &self.token {
             resume = resume.bearer_auth(token);
         }
@@ -133,9 +132,17 @@ impl Desk {
     }
 
     async fn stopped(&self, id: &str) -> Exit {
-        let Some(record) = self.lookup(id).await else {
-            say(format!("{}: not applied, stopped before anything was sent", words::line(id)));
-            return Exit::NotApplied;
+        let record = match self.client.lookup(id).await {
+            Ok(Some(record)) => record,
+            Ok(None) => {
+                say(format!("{}: not applied, stopped before anything was sent", words::line(id)));
+                return Exit::NotApplied;
+            }
+            Err(error) => {
+                say(format!("{}: unknown, stopped, and its record cannot be read", words::line(id)));
+                note(format!("Cause: {}", words::chain(&error)));
+                return Exit::Unknown;
+            }
         };
         say(format!("{}: {}, stopped after {}", words::line(id), record.effect(), words::attempts(&record)));
         note(self.hints.after(id, record.effect(), None, Some(&record)));
@@ -151,7 +158,7 @@ impl Desk {
         let mut ends = all.start().await.map_err(|error| words::chain(&error))?;
         let mut stop = Box::pin(interrupted());
         let mut done = 0;
-        let mut stopped = false;
+        let (mut stopped, mut refused) = (false, false);
         loop {
             let (id, end) = tokio::select! {
                 biased;
@@ -170,6 +177,7 @@ impl Desk {
                     say(format!("{}: applied, {}", words::line(id.as_str()), response.status().as_u16()));
                 }
                 Err(error) => {
+                    refused |= error.effect() == Effect::NotApplied;
                     say(format!("{}: {}, {}", words::line(id.as_str()), error.effect(), words::what(&error)));
                     if let Some(cause) = std::error::Error::source(&error) {
                         note(format!("Cause: {}", words::chain(cause)));
@@ -201,7 +209,8 @@ impl Desk {
         if left().any(|record| record.effect() == Effect::Unknown) {
             return Ok(Exit::Unknown);
         }
-        Ok(if left().any(|record| record.effect() == Effect::NotApplied) { Exit::NotApplied } else { Exit::Applied })
+        refused |= left().any(|record| record.effect() == Effect::NotApplied);
+        Ok(if refused { Exit::NotApplied } else { Exit::Applied })
     }
 
     async fn list(&self) -> Done {

@@ -215,9 +215,12 @@ async fn stopped_while_all_are_resumed_it_counts_what_is_left() {
         desk.pay(id, &["--attempts", "1"]).await.exits(3);
     }
     tokio::time::sleep(Duration::from_millis(500)).await; // the longest first delay
+    // What was refused in doubt stays unknown.
+    desk.sandbox.fail_next([Fault::status(402)]);
+    desk.run(&["resume", "one"]).await.exits(3).tells("Correct what it was refused for, then go on with it");
     desk.sandbox.fail_next([Fault::stall_before_executing().times(3)]);
     let running = Running::start(&mut desk.payctl(&["resume", "--all"]));
-    desk.sandbox.until(|sandbox| sandbox.requests().len() == 6).await;
+    desk.sandbox.until(|sandbox| sandbox.requests().len() == 7).await;
     running.signal("INT");
     ended(move || running.end()).await.exits(3).tells("Stopped.\n3 payments left unfinished: see `payctl list`");
     desk.run(&["resume", "--all"]).await.exits(0).says("three: applied, 201\n");
