@@ -30,7 +30,7 @@
 //! | to | see |
 //! |---|---|
 //! | set timeouts, retries, polls | [`ClientBuilder`], [`Retry`], [`Poll`] |
-//! | say how an API does idempotency | [`Profile`], [`profile`] |
+//! | say how an API does idempotency | [`Profile`], [`profile`], [`Profile::presets`] |
 //! | bring a key of your own | [`IdempotencyKey`] |
 //! | bring fresh credentials to each attempt | [`Authorize`] |
 //! | say when a 2xx is final | [`ClientBuilder::judge`] |
@@ -47,6 +47,7 @@
 //! - `native-tls`: TLS by the operating system's library.
 //! - `http2`: HTTP/2, by ALPN. Without it the client speaks HTTP/1.1 alone.
 //! - `gzip`: compressed answers. Without it none is asked for.
+//! - `profile-files`: [`Profile`] as a TOML file, `Profile::from_toml`.
 //! - `sandbox`: the test provider.
 //! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
 //!   (RUSTSEC-2025-0012) and brings a second unmaintained crate; for those who

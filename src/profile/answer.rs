@@ -311,3 +311,18 @@ pub enum Replay {
     /// It carries none, which on this API says nothing.
     Unmarked,
 }
+
+#[cfg(test)]
+mod tests {
+    use http::header::{IF_NONE_MATCH, RANGE};
+
+    use super::*;
+
+    #[test]
+    fn headers_in_a_list_are_found_by_their_name() {
+        let list = [(ACCEPT, "text/html"), (RANGE, "bytes=0-9")].map(|(name, value)| (name, value.parse().unwrap()));
+        let asked = Asked::listed(&Method::GET, &list);
+        assert!(asked.names(&RANGE) && !asked.names(&IF_NONE_MATCH));
+        assert!(asked.wants_html() && !asked.wants_json());
+    }
+}

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Method;
-use http::header::{HeaderName, HeaderValue};
+use http::header::HeaderName;
 
+use super::header_test::HeaderTest;
 use super::key_format::KeyFormat;
 use super::matcher::{Matcher, compile_path};
-use super::{Answer, Data, Judgement, Profile};
+use super::{Answer, Data, Judgement, Profile, Rule};
 
 /// What an answer of the idempotency layer means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -22,7 +23,7 @@ pub enum Meaning {
     /// The key came with another request, and the code means nothing else. For
     /// the first attempt of a key drawn here it is a refusal.
     KeyReusedForCertain,
-    /// It was carried out before; the answer is not this one.
+    /// The key's first request has had its answer, which is not this one.
     AlreadyProcessed,
     /// A failure stored under the key, which it can never leave.
     StoredFailure,
@@ -54,13 +55,15 @@ pub struct ProfileBuilder {
     key_format: KeyFormat,
     keyed: Vec<Method>,
     key_lifetime: Duration,
-    marks: Vec<(Cow<'static, str>, Cow<'static, str>)>,
+    marks: Vec<(Cow<'static, str>, HeaderTest)>,
     mark_promised: bool,
     code_paths: Vec<Cow<'static, str>>,
-    rules: Vec<(Matcher, Meaning)>,
+    rules: Vec<(Matcher, Meaning, Option<Cow<'static, str>>)>,
     settles: Vec<Matcher>,
     should_retry: Option<Cow<'static, str>>,
     errors_stored: ErrorsStored,
+    releases_key: Option<bool>,
+    min_delay: Duration,
     limits_before_work: bool,
     promises_keys: bool,
     replays: bool,
@@ -97,6 +100,8 @@ impl ProfileBuilder {
             settles: Vec::new(),
             should_retry: None,
             errors_stored: ErrorsStored::Unsaid,
+            releases_key: None,
+            min_delay: Duration::ZERO,
             limits_before_work: false,
             promises_keys: false,
             replays: true,
@@ -126,6 +131,10 @@ impl ProfileBuilder {
     }
 
     /// The methods that get a key of their own accord. Default: POST and PATCH.
+    ///
+    /// Where an API wants its key in the body or the URL, name none and put it
+    /// there yourself: a request without a key of ours is never sent again once
+    /// it may have been received.
     pub fn keyed_methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.keyed = methods.into_iter().collect();
         self
@@ -140,7 +149,20 @@ impl ProfileBuilder {
     /// A header that marks a replayed answer, and its value, in any letter
     /// case. May be given more than once.
     pub fn replay_mark(mut self, header: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
-        self.marks.push((header.into(), value.into()));
+        self.marks.push((header.into(), HeaderTest::Is(value.into())));
+        self
+    }
+
+    /// A header that marks a replayed answer by being there, whatever its value.
+    pub fn replay_mark_present(mut self, header: impl Into<Cow<'static, str>>) -> Self {
+        self.marks.push((header.into(), HeaderTest::Present));
+        self
+    }
+
+    /// A header that marks a replayed answer by repeating the key. Only for
+    /// APIs that do not repeat it in first answers too.
+    pub fn replay_mark_is_key(mut self, header: impl Into<Cow<'static, str>>) -> Self {
+        self.marks.push((header.into(), HeaderTest::SentKey));
         self
     }
 
@@ -160,7 +182,14 @@ impl ProfileBuilder {
 
     /// What an answer of the idempotency layer means. The first that matches wins.
     pub fn rule(mut self, matcher: Matcher, meaning: Meaning) -> Self {
-        self.rules.push((matcher, meaning));
+        self.rules.push((matcher, meaning, None));
+        self
+    }
+
+    /// An answer that means [`Meaning::AlreadyProcessed`] and names the
+    /// original at this place of its body: see [`Profile::original_id`].
+    pub fn recovers(mut self, matcher: Matcher, original: impl Into<Cow<'static, str>>) -> Self {
+        self.rules.push((matcher, Meaning::AlreadyProcessed, Some(original.into())));
         self
     }
 
@@ -182,6 +211,20 @@ impl ProfileBuilder {
     /// Whether error answers are stored under the key. Default: unsaid.
     pub fn errors_stored(mut self, stored: ErrorsStored) -> Self {
         self.errors_stored = stored;
+        self
+    }
+
+    /// Whether an error releases the key, so that a corrected body may follow
+    /// under it. Default: where errors are never stored.
+    pub fn releases_key(mut self, yes: bool) -> Self {
+        self.releases_key = Some(yes);
+        self
+    }
+
+    /// The shortest time that the provider wants between two requests under one
+    /// key. Default: none.
+    pub fn min_delay(mut self, delay: Duration) -> Self {
+        self.min_delay = delay;
         self
     }
 
@@ -243,7 +286,10 @@ impl ProfileBuilder {
         let rules = self
             .rules
             .iter()
-            .map(|(matcher, meaning)| Ok((matcher.compile()?, *meaning)))
+            .map(|(matcher, meaning, original)| {
+                let original = original.as_deref().map(compile_path).transpose()?;
+                Ok(Rule { pattern: matcher.compile()?, meaning: *meaning, original })
+            })
             .collect::<Result<Vec<_>, ProfileError>>()?;
         let data = Data {
             id: self.id,
@@ -255,18 +301,17 @@ impl ProfileBuilder {
             marks: self
                 .marks
                 .iter()
-                .map(|(name, value)| {
-                    let value = HeaderValue::try_from(&**value).map_err(|_| ProfileError::header_value(name))?;
-                    Ok((header(name)?, value))
-                })
+                .map(|(name, test)| Ok((header(name)?, test.compile(name)?)))
                 .collect::<Result<_, ProfileError>>()?,
             mark_promised: self.mark_promised,
             code_paths: self.code_paths.iter().map(|path| compile_path(path)).collect::<Result<_, _>>()?,
-            rules_on_success: rules.iter().any(|(matcher, _)| matcher.may_match_success()),
+            rules_on_success: rules.iter().any(|rule| rule.pattern.may_match_success()),
             rules,
             settles: self.settles.iter().map(refusal).collect::<Result<_, _>>()?,
             should_retry: self.should_retry.as_deref().map(header).transpose()?,
             errors_stored: self.errors_stored,
+            releases_key: self.releases_key.unwrap_or(self.errors_stored == ErrorsStored::Never),
+            min_delay: self.min_delay,
             limits_before_work: self.limits_before_work,
             promises_keys: self.promises_keys,
             replays: self.replays,

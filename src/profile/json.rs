@@ -4,7 +4,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// No error body is longer; what is gets no code, which is the careful reading.
-const LONGEST_PARSED: usize = 256 * 1024;
+pub(super) const LONGEST_PARSED: usize = 256 * 1024;
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
 

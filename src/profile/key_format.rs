@@ -1,3 +1,4 @@
+use std::fmt;
 use std::ops::RangeInclusive;
 
 /// Which keys an API accepts, and how they are spelt on the wire.
@@ -15,6 +16,7 @@ pub struct KeyFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Alphabet {
     Uuid,
+    Word,
     Visible,
 }
 
@@ -25,6 +27,12 @@ impl KeyFormat {
     /// A UUID in lower case, with hyphens, and neither all zeros nor all ones.
     pub const fn uuid() -> Self {
         Self { min: 36, max: 36, alphabet: Alphabet::Uuid, quoted: false }
+    }
+
+    /// ASCII letters, digits and hyphens, this many of them; never more than
+    /// 300. Up to 36 of them fit wherever a UUID does.
+    pub const fn word(length: RangeInclusive<usize>) -> Self {
+        Self { alphabet: Alphabet::Word, ..Self::visible(length) }
     }
 
     /// Visible ASCII characters (`!` to `~`) without `"` and `\`, this many of
@@ -90,6 +98,9 @@ impl KeyFormat {
         if self.alphabet == Alphabet::Uuid {
             return check_uuid(key);
         }
+        if self.alphabet == Alphabet::Word && !key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+            return Err(KeyError("the idempotency key holds more than letters, digits and hyphens"));
+        }
         if key.len() > self.max {
             return Err(KeyError("the idempotency key is longer than this API takes"));
         }
@@ -97,6 +108,20 @@ impl KeyFormat {
             return Err(KeyError("the idempotency key is shorter than this API takes"));
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for KeyFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { min, max, .. } = self;
+        let what = match self.alphabet {
+            Alphabet::Uuid => "UUID in lower case".to_owned(),
+            Alphabet::Word => format!("{min} to {max} letters, digits and hyphens"),
+            Alphabet::Visible if min == max => format!("{min} visible characters"),
+            Alphabet::Visible => format!("{min} to {max} visible characters"),
+        };
+        f.write_str(&what)?;
+        f.write_str(if self.quoted { ", in double quotes" } else { "" })
     }
 }
 
@@ -168,5 +193,11 @@ mod tests {
         KeyFormat::any().check(&"k".repeat(300)).unwrap();
         refused(&KeyFormat::visible(0..=usize::MAX), &"k".repeat(301), "longer");
         refused(&KeyFormat::visible(0..=5), "", "empty");
+        let word = KeyFormat::word(16..=36);
+        word.check(GOOD).unwrap();
+        refused(&word, "order_0000000000001", "hyphens");
+        refused(&word, "order-1", "shorter");
+        assert_eq!(word.to_string(), "16 to 36 letters, digits and hyphens");
+        assert_eq!(KeyFormat::uuid().quoted().to_string(), "UUID in lower case, in double quotes");
     }
 }

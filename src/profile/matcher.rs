@@ -1,15 +1,18 @@
 use std::borrow::Cow;
 
+use http::StatusCode;
 use http::header::{HeaderMap, HeaderName};
-use http::{HeaderValue, StatusCode};
 use serde_json::Value;
 
 use super::builder::ProfileError;
-use super::json::Path;
+use super::header_test::{HeaderTest, Test};
+use super::json::{LONGEST_PARSED, Path};
 
 /// A pattern over an answer: every part that is given must match.
 ///
-/// Without a status it matches any 4xx and 5xx, never a success.
+/// Without a status it matches any 4xx and 5xx, never a success. One of
+/// statuses alone matches neither a page that came where data was asked for (a
+/// gateway may have said it) nor the answer to a request without a key.
 ///
 /// ```
 /// use oncekey::profile::Matcher;
@@ -18,15 +21,36 @@ use super::json::Path;
 /// let running = Matcher::new().status(409).code("IDEMPOTENCY_IN_PROGRESS");
 /// // 400 {"error":{"type":"idempotency_error"}}
 /// let reused = Matcher::new().status(400).code_at("error.type", "idempotency_error");
+/// // 422 {"errorCode":"704"}, and in its head `transient-error: true`
+/// let busy = Matcher::new().status(422).code_at("errorCode", "704").header("transient-error", "true");
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[must_use]
 pub struct Matcher {
     statuses: Vec<u16>,
-    codes: Vec<Cow<'static, str>>,
+    codes: Vec<Code>,
     path: Option<Cow<'static, str>>,
-    header: Option<(Cow<'static, str>, Cow<'static, str>)>,
-    message: Option<Cow<'static, str>>,
+    present: Vec<Cow<'static, str>>,
+    headers: Vec<(Cow<'static, str>, HeaderTest)>,
+    messages: Vec<Cow<'static, str>>,
+}
+
+/// What a code is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Code {
+    Is(Cow<'static, str>),
+    Begins(Cow<'static, str>),
+    SentKey,
+}
+
+impl Code {
+    fn matches(&self, found: &str, sent_key: Option<&str>) -> bool {
+        match self {
+            Self::Is(code) => found == code,
+            Self::Begins(start) => found.starts_with(&**start),
+            Self::SentKey => sent_key == Some(found),
+        }
+    }
 }
 
 impl Matcher {
@@ -44,52 +68,93 @@ impl Matcher {
     /// This code, or any other one given, in any of the profile's places for a
     /// code. Compared to the letter.
     pub fn code(mut self, code: impl Into<Cow<'static, str>>) -> Self {
-        self.codes.push(code.into());
+        self.codes.push(Code::Is(code.into()));
         self
     }
 
     /// This code at this place: names parted by dots, `[]` for every element
     /// of a list, as in `errors[].code`.
-    pub fn code_at(mut self, path: impl Into<Cow<'static, str>>, code: impl Into<Cow<'static, str>>) -> Self {
-        self.path = Some(path.into());
-        self.code(code)
+    pub fn code_at(self, path: impl Into<Cow<'static, str>>, code: impl Into<Cow<'static, str>>) -> Self {
+        self.at(path).code(code)
     }
 
-    /// A header of this value, in any letter case.
-    pub fn header(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
-        self.header = Some((name.into(), value.into()));
+    /// Looks for the codes at this place alone.
+    pub fn at(mut self, path: impl Into<Cow<'static, str>>) -> Self {
+        self.path = Some(path.into());
         self
     }
 
-    /// These words anywhere in the body, to the letter: for APIs that tell two
-    /// cases apart in prose alone.
+    /// A code that begins so, or any other one given.
+    pub fn code_prefix(mut self, start: impl Into<Cow<'static, str>>) -> Self {
+        self.codes.push(Code::Begins(start.into()));
+        self
+    }
+
+    /// The key that was sent, where a code stands, or any code given.
+    pub fn code_is_key(mut self) -> Self {
+        self.codes.push(Code::SentKey);
+        self
+    }
+
+    /// Some text or number at this place.
+    pub fn present(mut self, path: impl Into<Cow<'static, str>>) -> Self {
+        self.present.push(path.into());
+        self
+    }
+
+    /// A header of this value, in any letter case. Given again for the same
+    /// header, any of its values will do; other headers must match too.
+    pub fn header(self, name: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
+        self.header_test(name.into(), HeaderTest::Is(value.into()))
+    }
+
+    /// A header of whatever value.
+    pub fn header_present(self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.header_test(name.into(), HeaderTest::Present)
+    }
+
+    /// A header whose value is the key that was sent.
+    pub fn header_is_key(self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.header_test(name.into(), HeaderTest::SentKey)
+    }
+
+    /// No such header.
+    pub fn header_absent(self, name: impl Into<Cow<'static, str>>) -> Self {
+        self.header_test(name.into(), HeaderTest::Absent)
+    }
+
+    fn header_test(mut self, name: Cow<'static, str>, test: HeaderTest) -> Self {
+        self.headers.push((name, test));
+        self
+    }
+
+    /// These words anywhere in the body, to the letter, and all others given:
+    /// for APIs that tell two cases apart in prose alone.
     pub fn message_contains(mut self, words: impl Into<Cow<'static, str>>) -> Self {
-        self.message = Some(words.into());
+        self.messages.push(words.into());
         self
     }
 
     pub(super) fn compile(&self) -> Result<Compiled, ProfileError> {
-        let path = match &self.path {
-            Some(path) => Some(compile_path(path)?),
-            None => None,
-        };
-        let header = match &self.header {
-            Some((name, value)) => {
-                let name = HeaderName::try_from(&**name).map_err(|_| ProfileError::header_name(name))?;
-                let value = HeaderValue::try_from(&**value).map_err(|_| ProfileError::header_value(name.as_str()))?;
-                Some((name, value))
-            }
-            None => None,
-        };
         if let Some(status) = self.statuses.iter().find(|status| !(100..1000).contains(*status)) {
             return Err(ProfileError::status(*status));
+        }
+        let mut headers: Vec<(HeaderName, Vec<Test>)> = Vec::new();
+        for (name, test) in &self.headers {
+            let header = HeaderName::try_from(&**name).map_err(|_| ProfileError::header_name(name))?;
+            let test = test.compile(header.as_str())?;
+            match headers.iter_mut().find(|(known, _)| *known == header) {
+                Some((_, tests)) => tests.push(test),
+                None => headers.push((header, vec![test])),
+            }
         }
         Ok(Compiled {
             statuses: self.statuses.clone(),
             codes: self.codes.clone(),
-            path,
-            header,
-            message: self.message.clone(),
+            path: self.path.as_deref().map(compile_path).transpose()?,
+            present: self.present.iter().map(|path| compile_path(path)).collect::<Result<_, _>>()?,
+            headers,
+            messages: self.messages.clone(),
         })
     }
 }
@@ -102,10 +167,25 @@ pub(super) fn compile_path(path: &str) -> Result<Path, ProfileError> {
 #[derive(Clone, Debug)]
 pub(super) struct Compiled {
     statuses: Vec<u16>,
-    codes: Vec<Cow<'static, str>>,
+    codes: Vec<Code>,
     path: Option<Path>,
-    header: Option<(HeaderName, HeaderValue)>,
-    message: Option<Cow<'static, str>>,
+    present: Vec<Path>,
+    headers: Vec<(HeaderName, Vec<Test>)>,
+    messages: Vec<Cow<'static, str>>,
+}
+
+/// What a matcher looks at.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    pub(super) status: StatusCode,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) body: &'a [u8],
+    pub(super) parsed: Option<&'a Value>,
+    /// A page came where data was asked for.
+    pub(super) is_page: bool,
+    pub(super) sent_key: Option<&'a str>,
+    /// The profile's places for a code.
+    pub(super) places: &'a [Path],
 }
 
 impl Compiled {
@@ -113,31 +193,33 @@ impl Compiled {
         self.statuses.iter().any(|status| *status < 400)
     }
 
-    pub(super) fn matches(
-        &self,
-        status: StatusCode,
-        headers: &HeaderMap,
-        body: &[u8],
-        parsed: Option<&Value>,
-        places: &[Path],
-    ) -> bool {
+    pub(super) fn matches(&self, seen: &Seen<'_>) -> bool {
         let status_fits = if self.statuses.is_empty() {
-            status.is_client_error() || status.is_server_error()
+            seen.status.is_client_error() || seen.status.is_server_error()
         } else {
-            self.statuses.contains(&status.as_u16())
+            self.statuses.contains(&seen.status.as_u16())
         };
         status_fits
-            && self.header.as_ref().is_none_or(|(name, value)| has_value(headers, name, value.as_bytes()))
-            && self.message.as_ref().is_none_or(|words| contains(body, words.as_bytes()))
-            && (self.codes.is_empty() || parsed.is_some_and(|parsed| self.code_matches(parsed, places)))
+            && !(self.is_of_statuses_alone() && (seen.is_page || seen.sent_key.is_none()))
+            && self
+                .headers
+                .iter()
+                .all(|(name, tests)| tests.iter().any(|test| test.passes(seen.headers, name, seen.sent_key)))
+            && self.messages.iter().all(|words| contains(seen.body, words.as_bytes()))
+            && self.present.iter().all(|path| seen.parsed.is_some_and(|parsed| !path.scalars(parsed).is_empty()))
+            && (self.codes.is_empty() || seen.parsed.is_some_and(|parsed| self.code_matches(parsed, seen)))
     }
 
-    fn code_matches(&self, parsed: &Value, places: &[Path]) -> bool {
-        let places = self.path.as_ref().map_or(places, std::slice::from_ref);
+    fn is_of_statuses_alone(&self) -> bool {
+        self.codes.is_empty() && self.present.is_empty() && self.headers.is_empty() && self.messages.is_empty()
+    }
+
+    fn code_matches(&self, parsed: &Value, seen: &Seen<'_>) -> bool {
+        let places = self.path.as_ref().map_or(seen.places, std::slice::from_ref);
         places
             .iter()
             .flat_map(|path| path.scalars(parsed))
-            .any(|found| self.codes.iter().any(|code| *code == found.as_str()))
+            .any(|found| self.codes.iter().any(|code| code.matches(found.as_str(), seen.sent_key)))
     }
 }
 
@@ -147,5 +229,6 @@ pub(super) fn has_value(headers: &HeaderMap, name: &HeaderName, value: &[u8]) ->
 }
 
 fn contains(body: &[u8], words: &[u8]) -> bool {
+    let body = &body[..body.len().min(LONGEST_PARSED)];
     words.is_empty() || body.windows(words.len()).any(|window| window == words)
 }

@@ -5,22 +5,23 @@
 //! idempotency layer mean what. Reading an answer is then the same for all of
 //! them: ordered rules, the first that matches wins ([`Profile::read`]).
 //!
-//! Presets: [`Profile::generic`] (the default), [`Profile::verifika`],
-//! [`Profile::ietf`], [`Profile::stripe`], [`Profile::toss`]. Your own:
-//! [`Profile::builder`].
+//! Presets: [`Profile::generic`] (the default) and one constructor for each API
+//! whose pages were read: [`Profile::presets`]. Your own: [`Profile::builder`],
+//! or a TOML file (`Profile::from_toml`, feature `profile-files`).
 
 mod answer;
 mod builder;
-mod generic;
-mod ietf;
+#[cfg(feature = "profile-files")]
+mod file;
+#[cfg(feature = "profile-files")]
+mod file_error;
+mod header_test;
 mod json;
 mod key_format;
 mod matcher;
+mod presets;
 mod reader;
 mod retry_after;
-mod stripe;
-mod toss;
-mod verifika;
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +34,9 @@ use crate::engine::Verdict;
 
 pub use answer::{Answer, Asked, Exchange, Extent, Judgement, Replay};
 pub use builder::{ErrorsStored, Meaning, ProfileBuilder, ProfileError};
+#[cfg(feature = "profile-files")]
+#[cfg_attr(docsrs, doc(cfg(feature = "profile-files")))]
+pub use file_error::ProfileFileError;
 pub use key_format::{KeyError, KeyFormat};
 pub use matcher::Matcher;
 
@@ -67,20 +71,31 @@ struct Data {
     key_format: KeyFormat,
     keyed: Vec<Method>,
     key_lifetime: Duration,
-    marks: Vec<(HeaderName, HeaderValue)>,
+    marks: Vec<(HeaderName, header_test::Test)>,
     mark_promised: bool,
     code_paths: Vec<json::Path>,
-    rules: Vec<(matcher::Compiled, Meaning)>,
+    rules: Vec<Rule>,
     /// Some rule can match a 2xx, so their bodies must be looked at too.
     rules_on_success: bool,
     settles: Vec<matcher::Compiled>,
     should_retry: Option<HeaderName>,
     errors_stored: ErrorsStored,
+    releases_key: bool,
+    min_delay: Duration,
     limits_before_work: bool,
     promises_keys: bool,
     replays: bool,
     overlap_is_safe: bool,
     judge: Option<Judge>,
+}
+
+/// What an answer of the idempotency layer means.
+#[derive(Clone, Debug)]
+struct Rule {
+    pattern: matcher::Compiled,
+    meaning: Meaning,
+    /// Where it names the original.
+    original: Option<json::Path>,
 }
 
 impl Profile {
@@ -134,7 +149,36 @@ impl Profile {
     /// Whether an error releases the key, so that a corrected body may follow
     /// under it.
     pub fn releases_key(&self) -> bool {
-        self.data.errors_stored == ErrorsStored::Never
+        self.data.releases_key
+    }
+
+    /// Whether error answers are stored under the key.
+    pub fn errors_stored(&self) -> ErrorsStored {
+        self.data.errors_stored
+    }
+
+    /// The shortest time that the provider wants between two requests under
+    /// one key; zero where it names none.
+    pub fn min_delay(&self) -> Duration {
+        self.data.min_delay
+    }
+
+    /// The id of what was carried out before, where an answer says that it was
+    /// and names it. With it the original can be fetched; it may be of another
+    /// request under the same key, so compare what is fetched.
+    ///
+    /// ```
+    /// use http::{HeaderMap, StatusCode};
+    /// use oncekey::profile::{Answer, Profile};
+    ///
+    /// let headers = HeaderMap::new();
+    /// let body = br#"{"error":{"errors":[{"reason":"idempotent_creation_conflict",
+    ///     "links":{"conflicting_resource_id":"PM000123"}}]}}"#;
+    /// let answer = Answer::new(StatusCode::CONFLICT, &headers, body);
+    /// assert_eq!(Profile::gocardless().original_id(&answer).as_deref(), Some("PM000123"));
+    /// ```
+    pub fn original_id(&self, answer: &Answer<'_>) -> Option<String> {
+        reader::original_id(&self.data, answer)
     }
 
     /// What an attempt showed: the rules in their order, the first that
@@ -184,8 +228,7 @@ impl Profile {
 impl Data {
     fn is_marked(&self, asked: &Asked<'_>, headers: &HeaderMap) -> bool {
         let is_mark = |name: &HeaderName, value: &HeaderValue| {
-            let is_set = |set: &HeaderValue| value.as_bytes().trim_ascii().eq_ignore_ascii_case(set.as_bytes());
-            self.marks.iter().any(|(mark, set)| mark == name && is_set(set))
+            self.marks.iter().any(|(mark, test)| mark == name && test.holds_for(value, asked.key))
         };
         // One pass over the headers, instead of a look-up for each mark.
         asked.key.is_some() && headers.iter().any(|(name, value)| is_mark(name, value))
@@ -205,5 +248,16 @@ impl fmt::Debug for Profile {
             .field("key_header", &self.data.key_header)
             .field("key_lifetime", &self.data.key_lifetime)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_stands_bare_on_the_wire_unless_its_format_quotes_it() {
+        assert_eq!(Profile::generic().key_value("3f2a91c4").unwrap(), "3f2a91c4");
+        assert_eq!(Profile::ietf().key_value("3f2a91c4").unwrap(), "\"3f2a91c4\"");
     }
 }

@@ -1,6 +1,6 @@
 use std::cell::OnceCell;
 
-use http::header::{IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE};
+use http::header::{HeaderMap, IF_MODIFIED_SINCE, IF_NONE_MATCH, RANGE};
 use http::{Method, StatusCode};
 use serde_json::Value;
 
@@ -33,6 +33,23 @@ struct Rule {
     /// Rule 7: whether the server's should-retry header may change the advice.
     heeds_header: bool,
     read: fn(&Case<'_>) -> Option<Verdict>,
+}
+
+/// The id of the original that an answer names, by the rule that reads it.
+pub(super) fn original_id(profile: &Data, answer: &Answer<'_>) -> Option<String> {
+    if answer.extent != Extent::Whole {
+        return None;
+    }
+    let headers = HeaderMap::new();
+    // Whatever it was, it had a key: without one nothing was processed before.
+    let asked = Asked::new(&Method::POST, &headers).with_key(Some(""));
+    let case = Case::new(profile, &asked, answer);
+    let rule = profile.rules.iter().find(|rule| case.matches(&rule.pattern))?;
+    let ids = rule.original.as_ref()?.scalars(case.parsed()?);
+    let (first, rest) = ids.split_first()?;
+    // Of two different ones neither can be told to be ours.
+    let one = !first.as_str().is_empty() && rest.iter().all(|id| id.as_str() == first.as_str());
+    one.then(|| first.as_str().to_owned())
 }
 
 /// The order is the meaning: each rule relies on those above it having passed.
@@ -108,13 +125,15 @@ impl<'a> Case<'a> {
     }
 
     fn matches(&self, pattern: &matcher::Compiled) -> bool {
-        pattern.matches(
-            self.answer.status,
-            self.answer.headers,
-            self.answer.body,
-            self.parsed(),
-            &self.profile.code_paths,
-        )
+        pattern.matches(&matcher::Seen {
+            status: self.answer.status,
+            headers: self.answer.headers,
+            body: self.answer.body,
+            parsed: self.parsed(),
+            is_page: self.is_page(),
+            sent_key: self.asked.key,
+            places: &self.profile.code_paths,
+        })
     }
 
     /// Rule 7.
@@ -185,8 +204,8 @@ fn rule_6_idempotency_layer(case: &Case<'_>) -> Option<Verdict> {
     if case.is_success() && !case.profile.rules_on_success {
         return None;
     }
-    let (_, meaning) = case.profile.rules.iter().find(|(pattern, _)| case.matches(pattern))?;
-    match meaning {
+    let rule = case.profile.rules.iter().find(|rule| case.matches(&rule.pattern))?;
+    match rule.meaning {
         Meaning::InProgress => retry(Reach::Accepted { knows_key: case.asked.key.is_some() }, Why::InProgress),
         Meaning::KeyReused => stop(Reach::Ambiguous, Why::KeyReused),
         // The engine weakens it, but for the first attempt of a drawn key.

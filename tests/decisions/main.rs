@@ -5,6 +5,7 @@
 
 mod defaults;
 mod driving;
+mod edges;
 mod invariants;
 mod on_record;
 mod profiles;

@@ -53,11 +53,11 @@ impl Case {
         self.profile = profile;
         self
     }
-    fn method(mut self, method: Method) -> Self {
+    pub(crate) fn method(mut self, method: Method) -> Self {
         self.method = method;
         self
     }
-    fn keyless(mut self) -> Self {
+    pub(crate) fn keyless(mut self) -> Self {
         self.key = None;
         self
     }
@@ -65,7 +65,7 @@ impl Case {
         self.gone_is_done = true;
         self
     }
-    fn asking(mut self, name: &'static str, value: &str) -> Self {
+    pub(crate) fn asking(mut self, name: &'static str, value: &str) -> Self {
         self.asked.insert(name, value.parse().unwrap());
         self
     }
@@ -73,11 +73,11 @@ impl Case {
         self.extent = extent;
         self
     }
-    fn close_delimited(mut self) -> Self {
+    pub(crate) fn close_delimited(mut self) -> Self {
         self.headers.remove("content-length");
         self
     }
-    fn http2(mut self) -> Self {
+    pub(crate) fn http2(mut self) -> Self {
         self.version = Version::HTTP_2;
         self
     }

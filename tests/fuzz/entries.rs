@@ -99,7 +99,10 @@ fn entry(source: &mut Source<'_>, near: Time, attempts: u32) -> Entry {
         5 => Entry::Interrupted { attempt, at },
         6 => Entry::Stopped { reason: *source.pick(&[StopReason::Attempts, StopReason::Schedule]), at },
         7 => Entry::Amended { at, version: 2 },
-        _ => Entry::Resolved { effect: Effect::NotApplied, by: "somebody".into(), at },
+        _ => {
+            let effect = *source.pick(&[Effect::NotApplied, Effect::Applied, Effect::Unknown]);
+            Entry::Resolved { effect, by: "some\"body\n\u{0}é".into(), at }
+        }
     }
 }
 
@@ -122,6 +125,8 @@ struct Seen {
     applied: bool,
     rejected: bool,
     open: bool,
+    /// What a person decided, which must not be against what is certain.
+    decided: Option<Effect>,
 }
 
 impl Seen {
@@ -138,12 +143,25 @@ impl Seen {
                     _ => self.doubt = true,
                 }
             }
+            Entry::Resolved { effect, .. } => {
+                let against = match effect {
+                    Effect::Applied => self.rejected && !self.applied,
+                    Effect::NotApplied => self.applied && !self.rejected,
+                    Effect::Unknown => true,
+                };
+                assert!(!against && !self.open, "{effect} was decided");
+                self.decided = Some(*effect);
+            }
+            Entry::Amended { .. } => {
+                assert!(!self.doubt && !self.applied && !self.rejected && !self.open, "a doubtful request was amended");
+            }
             _ => {}
         }
     }
 
     fn agrees(&self, effect: Effect) -> bool {
         match effect {
+            decided if self.decided.is_some() && !self.safe => self.decided == Some(decided),
             Effect::NotApplied => self.safe || (!self.applied && (self.rejected || !(self.doubt || self.open))),
             Effect::Applied => !self.safe && self.applied && !self.rejected,
             Effect::Unknown => !self.safe && (self.doubt || self.open || (self.applied && self.rejected)),
@@ -162,6 +180,7 @@ pub(crate) fn check(source: &mut Source<'_>) {
         applied: false,
         rejected: false,
         open: false,
+        decided: None,
     };
     let mut entries = vec![first];
     let mut now = at;
@@ -196,6 +215,11 @@ pub(crate) fn check(source: &mut Source<'_>) {
     let replayed = History::replay(&entries).unwrap();
     assert_eq!(replayed, history, "{entries:#?}");
     assert_eq!(replayed.next(&policy, now), history.next(&policy, now));
+    #[cfg(feature = "journal")]
+    for entry in entries.iter().rev().take(12) {
+        let line = oncekey::journal::codec::encode_entry(entry);
+        assert_eq!(oncekey::journal::codec::decode_entry(&line).as_ref().ok(), Some(entry), "{line}");
+    }
 }
 
 /// Does what the engine says; the entry that comes of it, unless it is over.

@@ -22,6 +22,8 @@ mod entries;
 mod key;
 mod mutate;
 mod reading;
+#[cfg(feature = "journal")]
+mod records;
 mod request;
 mod retry_after;
 mod source;
@@ -98,6 +100,12 @@ fn waits() {
 #[test]
 fn entries() {
     fuzz("entries", 15_000, entries::check);
+}
+
+#[cfg(feature = "journal")]
+#[test]
+fn records() {
+    fuzz("records", 60_000, records::check);
 }
 
 #[test]

@@ -3,7 +3,12 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod again;
+mod contract;
 mod examples;
+mod files;
+mod kills;
 mod payctl;
+mod processes;
 mod programs;
+mod reports;
 mod support;

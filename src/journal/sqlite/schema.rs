@@ -81,28 +81,27 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<[u8; 32
     Ok(key)
 }
 
-/// Drawn once for each file.
+/// Drawn once for each file, which is not written to where it is known.
 async fn fingerprint_key(connection: &mut SqliteConnection) -> Result<[u8; 32], JournalError> {
+    let known = connection
+        .fetch_optional("SELECT value FROM meta WHERE name = 'fingerprint_key'")
+        .await
+        .map_err(|error| fault::of(&error))?;
+    if let Some(row) = known {
+        let key: Vec<u8> = row.try_get(0).map_err(|error| fault::of(&error))?;
+        let what = "the journal's fingerprint key is damaged: restore the file from a backup";
+        return key.try_into().map_err(|_| JournalError::new(JournalErrorKind::Corrupt, what));
+    }
     let mut drawn = [0; 32];
     for half in drawn.chunks_mut(16) {
         half.copy_from_slice(&runtime::random_bytes().map_err(no_random)?);
     }
-    sqlx::query("INSERT OR IGNORE INTO meta VALUES ('fingerprint_key', ?)")
+    sqlx::query("INSERT INTO meta VALUES ('fingerprint_key', ?)")
         .bind(&drawn[..])
-        .execute(&mut *connection)
+        .execute(connection)
         .await
         .map_err(|error| fault::of(&error))?;
-    let row = connection
-        .fetch_one("SELECT value FROM meta WHERE name = 'fingerprint_key'")
-        .await
-        .map_err(|error| fault::of(&error))?;
-    let stored: Vec<u8> = row.try_get(0).map_err(|error| fault::of(&error))?;
-    stored.try_into().map_err(|_| {
-        JournalError::new(
-            JournalErrorKind::Corrupt,
-            "the journal's fingerprint key is damaged: restore the file from a backup",
-        )
-    })
+    Ok(drawn)
 }
 
 pub(super) fn no_random(error: getrandom::Error) -> JournalError {

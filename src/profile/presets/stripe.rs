@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use http::Method;
 
 use super::{ErrorsStored, KeyFormat, Matcher, Meaning, Profile};
@@ -16,7 +18,7 @@ impl Profile {
     /// | should retry | `Stripe-Should-Retry: true` or `false`; absent, the status decides | the same, and `stripe-ruby` `lib/stripe/api_requestor.rb` |
     ///
     /// A 429 may be a `lock_timeout` from inside the work, so it is in doubt.
-    /// v2 of the API does the opposite with failures: this is not its profile.
+    /// v2 of the API does the opposite with failures: [`Profile::stripe_v2`].
     pub fn stripe() -> Self {
         Self::builder("stripe-v1")
             .key_format(KeyFormat::visible(1..=255))
@@ -27,6 +29,30 @@ impl Profile {
             .rule(Matcher::new().status(400).code_at("error.type", "idempotency_error"), Meaning::KeyReused)
             .errors_stored(ErrorsStored::Always)
             .should_retry_header("stripe-should-retry")
+            .preset()
+    }
+    /// Stripe API v2 (`/v2/...`), which is the opposite of v1 with failures.
+    ///
+    /// | field | value | source |
+    /// |---|---|---|
+    /// | key | in `Idempotency-Key`, on POST and DELETE | `docs.stripe.com/api-v2-overview#idempotency` |
+    /// | key format | up to 255 characters | `docs.stripe.com/api/idempotent_requests`: v1's; unsaid for v2 |
+    /// | lifetime | 30 days | the first page |
+    /// | replay mark | none documented: a success comes back with an **updated** body | the same |
+    /// | errors stored | never: a failed request is carried out again under its key | the same |
+    /// | key released | whether with another body is unsaid, so taken as no | |
+    /// | in progress | unsaid, so requests must not overlap | |
+    /// | key reused | unsaid | |
+    /// | should retry | `Stripe-Should-Retry`, as in v1 | `stripe-ruby` `lib/stripe/api_requestor.rb` |
+    pub fn stripe_v2() -> Self {
+        Self::builder("stripe-v2")
+            .key_format(KeyFormat::visible(1..=255))
+            .keyed_methods([Method::POST, Method::DELETE])
+            .key_lifetime(Duration::from_secs(30 * 86_400))
+            .errors_stored(ErrorsStored::Never)
+            .releases_key(false)
+            .should_retry_header("stripe-should-retry")
+            .overlap_is_safe(false)
             .preset()
     }
 }
