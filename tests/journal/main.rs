@@ -5,8 +5,11 @@
 mod again;
 mod contract;
 mod cuts;
+mod examples;
 mod files;
 mod kills;
+mod payctl;
 mod processes;
+mod programs;
 mod reports;
 mod support;
