@@ -437,7 +437,7 @@ mod tests {
         let submission = Submission {
             method: Method::POST,
             url: Url::parse("https://user:pass@api.example:8443/pay?card=4242#x").unwrap(),
-            headers: vec![(http::header::AUTHORIZATION, "Bearer token".parse().unwrap())],
+            headers: vec![(AUTHORIZATION, "Bearer token".parse().unwrap())],
             body: Some(Bytes::from_static(b"{\"card\":\"4242\"}")),
             key: Some(key),
             origin: KeyOrigin::Drawn,

@@ -8,6 +8,7 @@ mod cuts;
 mod examples;
 mod files;
 mod kills;
+mod look;
 mod payctl;
 mod processes;
 mod programs;

@@ -10,6 +10,7 @@ mod cancel;
 mod http2;
 mod input;
 mod limits;
+mod look;
 mod methods;
 mod promises;
 mod secrets;
