@@ -171,7 +171,7 @@ impl Sim<'_> {
     #[cfg(feature = "journal")]
     fn read_back(&mut self) {
         use oncekey::journal::codec::{decode_entry, encode_entry};
-        if self.time % 16 == 0 {
+        if self.time.is_multiple_of(16) {
             let read = self.record.iter().map(|entry| decode_entry(&encode_entry(entry)).expect("it was just written"));
             self.record = read.collect();
         }
