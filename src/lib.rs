@@ -36,6 +36,7 @@
 //! | say when a 2xx is final | [`ClientBuilder::judge`] |
 //! | know what an error means | [`Error::effect`], [`ErrorKind`] |
 //! | see what was sent | [`Attempt`], [`Attempt::table`] |
+//! | do without async | `blocking` (feature `blocking`) |
 //! | test against a server that breaks | `sandbox` (feature `sandbox`) |
 //! | know how it decides | [`engine`], [`Profile::read`] |
 //!
@@ -48,6 +49,8 @@
 //! - `http2`: HTTP/2, by ALPN. Without it the client speaks HTTP/1.1 alone.
 //! - `gzip`: compressed answers. Without it none is asked for.
 //! - `profile-files`: [`Profile`] as a TOML file, `Profile::from_toml`.
+//! - `blocking`: the same for threads, `oncekey::blocking`, without a
+//!   runtime of your own.
 //! - `sandbox`: the test provider.
 //! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
 //!   (RUSTSEC-2025-0012) and brings a second unmaintained crate; for those who
@@ -59,6 +62,9 @@ extern crate alloc;
 
 mod attempt;
 mod authorize;
+#[cfg(feature = "blocking")]
+#[cfg_attr(docsrs, doc(cfg(feature = "blocking")))]
+pub mod blocking;
 mod call;
 mod client;
 #[cfg(feature = "journal")]
