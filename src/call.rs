@@ -26,11 +26,14 @@ use crate::journal::{Durability, JournalError, JournalErrorKind, StoredAnswer};
 #[cfg(feature = "journal")]
 use crate::logbook::Logbook;
 use crate::policy::Schedule;
+#[cfg(feature = "journal")]
 use crate::profile::method_kind;
 use crate::profile::{Asked, Glance};
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-use crate::submission::{IdempotencyKey, OperationId, Submission};
+#[cfg(feature = "journal")]
+use crate::submission::OperationId;
+use crate::submission::{IdempotencyKey, Submission};
 use crate::transport::{self, Head, Progress};
 
 /// What the hook must leave of an attempt's time.
