@@ -12,7 +12,6 @@ use super::worker::Worker;
 /// one key, to a final answer. Cheap to clone; clones share its thread.
 #[derive(Clone)]
 pub struct Client {
-    // Dropped before the thread, which can then carry out what that leaves to do.
     pub(super) inner: crate::Client,
     pub(super) worker: Arc<Worker>,
 }

@@ -32,7 +32,8 @@
 //!
 //! A client has one thread, on which the requests of all its clones are sent;
 //! each caller waits on its own. The thread ends with the last clone, and
-//! whoever drops that one waits for it. Hooks (`authorize`, `judge`) run on that
+//! whoever drops that one waits for it: at most for the system's look-up of a
+//! host name that an attempt did not wait for. Hooks (`authorize`, `judge`) run on that
 //! thread: what blocks there holds up everybody's calls.
 //!
 //! # Inside a runtime

@@ -296,6 +296,16 @@ fn a_hooks_panic_goes_to_the_caller_and_the_client_lives() {
 }
 
 #[test]
+fn clients_and_calls_go_between_threads() {
+    fn is_send_sync<T: Send + Sync>(_: &T) {}
+    fn is_send<T: Send>(_: &T) {}
+    let client = client();
+    is_send_sync(&client);
+    is_send(&client.get("http://127.0.0.1:1/"));
+    is_send(&builder());
+}
+
+#[test]
 fn nothing_secret_is_printed() {
     let client = client();
     let request = client.post("http://127.0.0.1:1/pay?token=SECRET").bearer_auth("SECRET").body("SECRET");
