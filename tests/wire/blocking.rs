@@ -189,6 +189,8 @@ struct Leaving(Arc<AtomicBool>);
 
 impl Drop for Leaving {
     fn drop(&mut self) {
+        // Who does not wait for it is told apart.
+        thread::sleep(ms(30));
         self.0.store(true, Ordering::SeqCst);
     }
 }
