@@ -195,11 +195,18 @@ impl Drop for Leaving {
     }
 }
 
+/// To be told when this thread ends.
+fn watch(ended: &Arc<AtomicBool>) {
+    LEAVING.with_borrow_mut(|leaving| {
+        leaving.get_or_insert_with(|| Leaving(Arc::clone(ended)));
+    });
+}
+
 /// A client of whose thread `ended` tells the end.
 fn watched(ended: &Arc<AtomicBool>) -> Client {
     let ended = Arc::clone(ended);
     let hook = move |_: &mut Parts<'_>| -> Outcome {
-        LEAVING.set(Some(Leaving(Arc::clone(&ended))));
+        watch(&ended);
         Ok(())
     };
     builder().authorize(hook).build().unwrap()
@@ -549,7 +556,7 @@ mod journal {
         let hook = {
             let ended = Arc::clone(&ended);
             move |_: &mut Parts<'_>| -> Outcome {
-                LEAVING.set(Some(Leaving(Arc::clone(&ended))));
+                watch(&ended);
                 Ok(())
             }
         };
