@@ -200,6 +200,21 @@ impl Error {
         Self::new(ErrorKind::Request, "the HTTP client would not send such a request".into(), record)
     }
 
+    /// A run whose end nobody will see.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn cut_off(what: &'static str, effect: Effect) -> Self {
+        let record = Record {
+            effect,
+            operation: None,
+            key: None,
+            attempts: Vec::new(),
+            response: None,
+            resume_at: None,
+            source: None,
+        };
+        Self::new(ErrorKind::Unsettled, what.into(), record)
+    }
+
     /// An end that has to do with the record.
     #[cfg(feature = "journal")]
     pub(crate) fn on_record(kind: ErrorKind, what: impl Into<Cow<'static, str>>, record: Record) -> Self {
@@ -369,6 +384,11 @@ pub struct BuildError {
 impl BuildError {
     pub(crate) fn new(what: impl Into<Cow<'static, str>>) -> Self {
         Self { what: what.into(), source: None }
+    }
+
+    #[cfg(feature = "blocking")]
+    pub(crate) fn thread(source: std::io::Error) -> Self {
+        Self { what: "the client's thread could not be started".into(), source: Some(Box::new(source)) }
     }
 
     pub(crate) fn http(source: reqwest::Error) -> Self {

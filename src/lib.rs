@@ -37,6 +37,7 @@
 //! | know what an error means | [`Error::effect`], [`ErrorKind`] |
 //! | survive a crash | `journal`, [`RequestBuilder::operation`], `Client::resume` (feature `journal`) |
 //! | see what was sent | [`Attempt`], [`Attempt::table`] |
+//! | do without async | `blocking` (feature `blocking`) |
 //! | test against a server that breaks | `sandbox` (feature `sandbox`) |
 //! | know how it decides | [`engine`], [`Profile::read`] |
 //!
@@ -51,6 +52,8 @@
 //! - `journal`: operations on record, under ids of your own; in memory.
 //! - `sqlite`: the record in a file, `journal::Sqlite`. `sqlx` needs Rust 1.94.
 //! - `profile-files`: [`Profile`] as a TOML file, `Profile::from_toml`.
+//! - `blocking`: the same for threads, `oncekey::blocking`, without a
+//!   runtime of your own.
 //! - `sandbox`: the test provider.
 //! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
 //!   (RUSTSEC-2025-0012) and brings a second unmaintained crate; for those who
@@ -62,6 +65,9 @@ extern crate alloc;
 
 mod attempt;
 mod authorize;
+#[cfg(feature = "blocking")]
+#[cfg_attr(docsrs, doc(cfg(feature = "blocking")))]
+pub mod blocking;
 mod call;
 mod client;
 #[cfg(feature = "journal")]

@@ -516,6 +516,12 @@ pub struct Resuming {
 }
 
 impl Resuming {
+    /// Those that were not begun yet.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn left(&self) -> impl Iterator<Item = &OperationId> {
+        self.left.iter()
+    }
+
     /// The next end; `None` when all have ended. To be called in a tokio runtime.
     pub async fn next(&mut self) -> Option<(OperationId, Result<Response, Error>)> {
         std::future::poll_fn(|context| self.poll(context)).await

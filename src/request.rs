@@ -16,13 +16,15 @@ use crate::call::Operation;
 use crate::client::Inner;
 #[cfg(feature = "journal")]
 use crate::desk::Desk;
-#[cfg(feature = "journal")]
+#[cfg(feature = "blocking")]
+use crate::engine::Effect;
+#[cfg(any(feature = "blocking", feature = "journal"))]
 use crate::engine::MethodKind;
 use crate::engine::Policy;
 use crate::error::{Cause, Error};
 use crate::order::{Order, effect_before};
 use crate::pairs;
-#[cfg(feature = "journal")]
+#[cfg(any(feature = "blocking", feature = "journal"))]
 use crate::profile::method_kind;
 use crate::response::Response;
 use crate::submission::{IdempotencyKey, OperationId, Shown};
@@ -259,6 +261,23 @@ impl RequestBuilder {
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.draft.deadline = Some(deadline);
         self
+    }
+
+    /// What is known of the effect before anything is sent, and without a look
+    /// at the journal: under an id of the caller's own something may be on record.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn effect_before(&self) -> Effect {
+        #[cfg(feature = "journal")]
+        if self.client.journal.is_some() && self.draft.id.is_some() && !self.is_safe() {
+            return Effect::Unknown;
+        }
+        effect_before(&self.draft.method, self.draft.key.as_ref())
+    }
+
+    /// Whether its method has no effect to speak of.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn is_safe(&self) -> bool {
+        method_kind(&self.draft.method) == MethodKind::Safe
     }
 
     /// Sends it, again and again under the same key, until the answer is final

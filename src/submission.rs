@@ -267,6 +267,7 @@ impl OperationId {
 #[cfg(feature = "journal")]
 impl OperationId {
     /// The same, known to be a key: it is abbreviated where it is printed.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn known_as_key(mut self) -> Self {
         self.is_key = true;
         self

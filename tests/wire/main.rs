@@ -5,6 +5,8 @@
 mod authorize;
 #[cfg(feature = "backoff")]
 mod backoff;
+#[cfg(feature = "blocking")]
+mod blocking;
 mod cancel;
 #[cfg(feature = "http2")]
 mod http2;
