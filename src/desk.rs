@@ -488,6 +488,24 @@ impl Desk {
     }
 }
 
+/// A request that cannot be made says nothing about what was sent under its
+/// operation's id before: that is on record.
+pub(crate) async fn with_the_effect_on_record(
+    error: Error,
+    journal: Option<&dyn Journal>,
+    id: Option<OperationId>,
+) -> Error {
+    let Some((journal, id)) = journal.zip(id) else {
+        return error;
+    };
+    let effect = match journal.load(&id).await {
+        Ok(None) => return error,
+        Ok(Some(stored)) => replayed(&stored).map_or(Effect::Unknown, |history| history.effect()),
+        Err(_) => Effect::Unknown,
+    };
+    error.of_operation(id, effect)
+}
+
 /// The history of an operation on record. A success whose answer is not kept
 /// reads as one whose answer was lost: it may be asked for again.
 pub(crate) fn replayed(stored: &Stored) -> Result<History, Error> {

@@ -221,6 +221,14 @@ impl Error {
         Self::new(kind, what.into(), record)
     }
 
+    /// The same of an operation of this name, of which this is known.
+    #[cfg(feature = "journal")]
+    pub(crate) fn of_operation(mut self, id: OperationId, effect: Effect) -> Self {
+        self.0.operation = Some(id);
+        self.0.effect = effect;
+        self
+    }
+
     fn new(kind: ErrorKind, what: Cow<'static, str>, record: Record) -> Self {
         let Record { effect, operation, key, attempts, response, resume_at, source } = record;
         Self(Box::new(Inner { kind, effect, what, operation, key, attempts, response, resume_at, source }))

@@ -294,7 +294,17 @@ impl RequestBuilder {
     pub async fn send(self) -> Result<Response, Error> {
         let Self { client, draft } = self;
         let policy = draft.policy(&client);
-        let order = draft.checked(&client, &policy)?;
+        #[cfg(feature = "journal")]
+        let named = draft.id.clone().filter(|id| id.problem().is_none());
+        let order = match draft.checked(&client, &policy) {
+            Ok(order) => order,
+            #[cfg(feature = "journal")]
+            Err(error) => {
+                return Err(crate::desk::with_the_effect_on_record(error, client.journal.as_deref(), named).await);
+            }
+            #[cfg(not(feature = "journal"))]
+            Err(error) => return Err(error),
+        };
         #[cfg(feature = "journal")]
         if let Some(journal) = client.journal.clone()
             && (order.id.is_some() || method_kind(&order.method) != MethodKind::Safe)

@@ -10,6 +10,7 @@ use crate::error::BuildError;
 use crate::journal::Journal;
 use crate::policy::{Poll, Retry};
 use crate::profile::{Answer, Judgement, Profile};
+use crate::reconcile::Reconcile;
 
 /// Makes a blocking [`Client`]. Settings and defaults are those of
 /// [`oncekey::ClientBuilder`](crate::ClientBuilder), from which it can be made.
@@ -96,6 +97,24 @@ impl ClientBuilder {
     /// [`oncekey::ClientBuilder::judge`](crate::ClientBuilder::judge).
     pub fn judge(self, judge: impl Fn(&Answer<'_>) -> Judgement + Send + Sync + 'static) -> Self {
         self.inner.judge(judge).into()
+    }
+
+    /// Asks after an operation that is still running at its status resource: see
+    /// [`oncekey::ClientBuilder::poll_with`](crate::ClientBuilder::poll_with).
+    pub fn poll_with<U: ToString>(self, find: impl Fn(&Answer<'_>) -> Option<U> + Send + Sync + 'static) -> Self {
+        self.inner.poll_with(find).into()
+    }
+
+    /// Where an original is fetched: see
+    /// [`oncekey::ClientBuilder::recover_with`](crate::ClientBuilder::recover_with).
+    pub fn recover_with<U: ToString>(self, find: impl Fn(&str) -> Option<U> + Send + Sync + 'static) -> Self {
+        self.inner.recover_with(find).into()
+    }
+
+    /// Looks up what is unknown; a closure without `await` will do. It runs on the
+    /// client's own thread, as the `authorize` hook does.
+    pub fn reconcile_with(self, hook: impl Reconcile + 'static) -> Self {
+        self.inner.reconcile_with(hook).into()
     }
 
     /// Makes the delays repeatable, for tests. Keys stay random.
