@@ -7,6 +7,7 @@ use crate::call::{Broken, OnRecord, Operation, may_go_on};
 use crate::client::Inner;
 use crate::engine::{Advice, Again, Effect, Entry, History, Outcome, Policy, Reach, Time};
 use crate::error::{Error, ErrorKind, Record};
+use crate::event::Hook;
 use crate::fingerprint::{Fingerprint, Fingerprinted, is_secret};
 use crate::journal::{
     Claim, Identity, Journal, JournalError, JournalErrorKind, Scope, Status, Stored, StoredBody, StoredRequest,
@@ -16,7 +17,7 @@ use crate::order::{Order, no_key};
 use crate::profile::Replay;
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-use crate::submission::{IdempotencyKey, OperationId};
+use crate::submission::{IdempotencyKey, OperationId, Submission};
 
 /// With less than this left, nothing is started any more.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -32,6 +33,7 @@ pub(crate) struct Desk {
     policy: Policy,
     deadline: Duration,
     began: Moment,
+    on_event: Option<Hook>,
 }
 
 /// What is asked for.
@@ -52,7 +54,13 @@ enum Found {
 
 impl Desk {
     pub(crate) fn new(client: Arc<Inner>, journal: Arc<dyn Journal>, policy: Policy) -> Self {
-        Self { client, journal, policy, deadline: policy.run_time(), began: runtime::now() }
+        Self { client, journal, policy, deadline: policy.run_time(), began: runtime::now(), on_event: None }
+    }
+
+    /// With a hook of this request's own.
+    pub(crate) fn watched(mut self, hook: Option<Hook>) -> Self {
+        self.on_event = hook;
+        self
     }
 
     /// Sends it, or goes on with what is on record under its id.
@@ -110,7 +118,11 @@ impl Desk {
                         operation.give_back();
                         self.claim(id).await?
                     }
-                    Err(Broken::Displaced) => return self.displaced(id).await,
+                    Err(Broken::Displaced) => {
+                        let end = self.displaced(id).await;
+                        operation.tell_end(end.as_ref());
+                        return end;
+                    }
                     Err(broken) => return Err(operation.broken(broken)),
                 },
             };
@@ -214,7 +226,11 @@ impl Desk {
         let logbook = Logbook::new(Arc::clone(&self.journal), identity, request, first, claim);
         let record = OnRecord { history, logbook, ahead: Duration::ZERO };
         let policy = self.policy.deadline(self.left());
-        Ok(Found::TakenUp(Operation::on_record(Arc::clone(&self.client), submission, policy, record)))
+        Ok(Found::TakenUp(self.operation(submission, policy, record)))
+    }
+
+    fn operation(&self, submission: Submission, policy: Policy, record: OnRecord) -> Box<Operation> {
+        Operation::on_record(Arc::clone(&self.client), submission, policy, record).watched(self.on_event.clone())
     }
 
     /// What asking again does: the table of the crate's documentation.
@@ -350,7 +366,7 @@ impl Desk {
             Ok(()) => {
                 let policy = policy.deadline(self.left());
                 let record = OnRecord { history, logbook, ahead };
-                Ok(Found::TakenUp(Operation::on_record(Arc::clone(&self.client), submission, policy, record)))
+                Ok(Found::TakenUp(self.operation(submission, policy, record)))
             }
             Err(error) if error.kind() == JournalErrorKind::Conflict => Ok(Found::Displaced),
             Err(error) => {

@@ -35,7 +35,8 @@
 //! | bring fresh credentials to each attempt | [`Authorize`] |
 //! | say when a 2xx is final | [`ClientBuilder::judge`] |
 //! | know what an error means | [`Error::effect`], [`ErrorKind`] |
-//! | see what was sent | [`Attempt`], [`Attempt::table`] |
+//! | see what was sent | [`Attempt`], [`Error::table`], [`Response::table`] |
+//! | be told while it happens | [`Event`], [`ClientBuilder::on_event`], feature `tracing` |
 //! | test against a server that breaks | `sandbox` (feature `sandbox`) |
 //! | know how it decides | [`engine`], [`Profile::read`] |
 //!
@@ -52,6 +53,13 @@
 //! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
 //!   (RUSTSEC-2025-0012) and brings a second unmaintained crate; for those who
 //!   have such a schedule already.
+//! - `tracing`: spans named `oncekey.operation` and `oncekey.attempt`, with the
+//!   fields of OpenTelemetry's conventions for HTTP clients
+//!   (`http.request.method`, `http.request.resend_count`,
+//!   `http.response.status_code`, `server.address`, `server.port`, `url.path`,
+//!   `error.type`) and `oncekey.operation.id`, `oncekey.profile`,
+//!   `oncekey.attempts`, `oncekey.attempt.kind`, `oncekey.verdict`,
+//!   `oncekey.wait_ms`, `oncekey.effect`. Level `INFO`, target `oncekey`.
 //! - `full`: all of these but `native-tls`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -67,6 +75,7 @@ mod desk;
 pub mod driver;
 pub mod engine;
 mod error;
+mod event;
 #[cfg(feature = "journal")]
 mod fingerprint;
 #[cfg(feature = "journal")]
@@ -87,6 +96,7 @@ mod runtime;
 #[cfg_attr(docsrs, doc(cfg(feature = "sandbox")))]
 pub mod sandbox;
 mod submission;
+mod trace;
 mod transport;
 
 pub use reqwest;
@@ -96,6 +106,7 @@ pub use authorize::{Authorize, HeaderRefused, Parts};
 pub use client::{Client, ClientBuilder};
 pub use engine::Effect;
 pub use error::{BuildError, Error, ErrorKind};
+pub use event::{AttemptEnded, AttemptStarted, Ended, Event, Waiting};
 pub use policy::{Poll, Retry};
 pub use profile::{Profile, Replay};
 #[cfg(feature = "journal")]

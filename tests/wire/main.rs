@@ -6,6 +6,7 @@ mod authorize;
 #[cfg(feature = "backoff")]
 mod backoff;
 mod cancel;
+mod events;
 #[cfg(feature = "http2")]
 mod http2;
 mod input;
@@ -13,6 +14,8 @@ mod limits;
 mod methods;
 mod promises;
 mod secrets;
+#[cfg(feature = "tracing")]
+mod spans;
 
 use std::time::Duration;
 
