@@ -2,10 +2,10 @@
 //! Without the feature all of this is nothing.
 
 #[cfg(feature = "tracing")]
-pub(crate) use spans::{Scope, Trace};
+pub(crate) use spans::Trace;
 
 #[cfg(not(feature = "tracing"))]
-pub(crate) use nothing::{Scope, Trace};
+pub(crate) use nothing::Trace;
 
 #[cfg(feature = "tracing")]
 mod spans {

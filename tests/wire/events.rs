@@ -79,18 +79,31 @@ async fn a_lost_answer_a_503_a_409_and_the_replay() {
 }
 
 #[tokio::test]
-async fn a_refusal_and_a_wait_that_was_asked_for() {
-    let faults = [Fault::status(429).header("retry-after", "0.2"), Fault::status(400)];
-    let (seen, sandbox) = (Seen::default(), sandbox(faults).await);
+async fn a_refusal() {
+    let (seen, sandbox) = (Seen::default(), sandbox([Fault::status(400)]).await);
     let client = steady().on_event(seen.hook("")).build().unwrap();
     fails(pay(&client, &sandbox).await, ErrorKind::Refused, Effect::NotApplied);
+    let expected = ["1 first", "1 400: refused, refusal; not applied", "over after 1: Some(Refused), not applied"];
+    assert_eq!(seen.lines(), expected);
+}
+
+#[tokio::test]
+async fn waits_that_the_server_asked_for() {
+    let asked = |fault: Fault| fault.header("retry-after", "0.2");
+    let faults = [asked(Fault::status(429)), asked(Fault::in_progress())];
+    let (seen, sandbox) = (Seen::default(), sandbox(faults).await);
+    let client = steady().on_event(seen.hook("")).build().unwrap();
+    let _ = pay(&client, &sandbox).await.unwrap();
     let expected = [
         "1 first",
-        "1 429: refused, rate limited; not applied",
+        "1 429: in doubt, rate limited; unknown",
         "wait: retry-after",
         "2 retry",
-        "2 400: refused, refusal; not applied",
-        "over after 2: Some(Refused), not applied",
+        "2 409: in progress, still running; unknown",
+        "poll: retry-after",
+        "3 poll",
+        "3 201: applied; applied",
+        "over after 3: None, applied",
     ];
     assert_eq!(seen.lines(), expected);
 }
@@ -123,7 +136,7 @@ async fn the_clients_hook_comes_before_the_requests() {
     let (seen, sandbox) = (Seen::default(), sandbox([]).await);
     let client = steady().on_event(seen.hook("client ")).build().unwrap();
     let request = client.post(sandbox.url("/v1/payments")).json(&payment());
-    request.on_event(seen.hook("request ")).send().await.unwrap();
+    let _ = request.on_event(seen.hook("request ")).send().await.unwrap();
     let expected = [
         "client 1 first",
         "request 1 first",
@@ -133,7 +146,7 @@ async fn the_clients_hook_comes_before_the_requests() {
         "request over after 1: None, applied",
     ];
     assert_eq!(seen.lines(), expected);
-    client.get(sandbox.url("/v1/payments")).send().await.unwrap();
+    let _ = client.get(sandbox.url("/v1/payments")).send().await.unwrap();
     assert_eq!(seen.lines().last().unwrap(), "client over after 1: None, not applied", "a GET has no effect");
 }
 
@@ -248,10 +261,10 @@ mod on_record {
             told(event);
         };
         let client = steady().journal(journal).on_event(hook).build().unwrap();
-        order(&client, &sandbox).send().await.unwrap();
+        let _ = order(&client, &sandbox).send().await.unwrap();
         assert_eq!(seen.lines(), STORY);
         // Answered from the record: nothing happens.
-        order(&client, &sandbox).send().await.unwrap();
+        let _ = order(&client, &sandbox).send().await.unwrap();
         assert_eq!(seen.lines(), [""; 0]);
     }
 
@@ -289,7 +302,7 @@ mod on_record {
         let client = steady().retry(once).journal(Memory::new()).build().unwrap();
         let error = fails(order(&client, &sandbox).send().await, ErrorKind::Exhausted, Effect::Unknown);
         assert!(error.resume_at().is_some());
-        client.resume("order-1").on_event(seen.hook("")).send().await.unwrap();
+        let _ = client.resume("order-1").on_event(seen.hook("")).send().await.unwrap();
         let expected = ["wait: earlier run", "2 retry", "2 201: applied; applied", "over after 1: None, applied"];
         assert_eq!(seen.lines(), expected);
     }
