@@ -454,7 +454,7 @@ impl World for Call {
         let last = self.log.last().and_then(|attempt| attempt.verdict);
         self.tell(|about, _| {
             let reason = last.map_or(WaitReason::Earlier, WaitReason::of);
-            let until = began.system_time().checked_add(wait).unwrap_or(began.system_time());
+            let until = began.system_time().checked_add(wait).unwrap_or_else(|| began.system_time());
             let waiting = Waiting::new(about, wait, until, reason);
             match last.map(|verdict| verdict.reach()) {
                 Some(Reach::Accepted { knows_key: true }) => Event::Polling(waiting),

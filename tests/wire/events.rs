@@ -156,9 +156,10 @@ async fn the_clients_hook_comes_before_the_requests() {
 async fn a_slow_hook_neither_adds_to_a_wait_nor_stops_the_clock() {
     let sandbox = sandbox([Fault::status(503).header("retry-after", "0.3"), Fault::none()]).await;
     let client = steady()
-        .on_event(|event| match event {
-            Event::Waiting(_) => std::thread::sleep(ms(250)),
-            _ => {}
+        .on_event(|event| {
+            if matches!(event, Event::Waiting(_)) {
+                std::thread::sleep(ms(250));
+            }
         })
         .build()
         .unwrap();
@@ -168,9 +169,10 @@ async fn a_slow_hook_neither_adds_to_a_wait_nor_stops_the_clock() {
 
     let late = steady()
         .deadline(ms(200))
-        .on_event(|event| match event {
-            Event::AttemptStarted(_) => std::thread::sleep(ms(300)),
-            _ => {}
+        .on_event(|event| {
+            if matches!(event, Event::AttemptStarted(_)) {
+                std::thread::sleep(ms(300));
+            }
         })
         .build()
         .unwrap();

@@ -5,6 +5,7 @@ use std::fmt::{Debug, Write as _};
 use std::sync::{Arc, Mutex};
 
 use oncekey::IdempotencyKey;
+use oncekey::reqwest::Url;
 use oncekey::sandbox::Fault;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -136,7 +137,7 @@ async fn one_span_for_the_operation_and_one_for_each_attempt_without_a_secret() 
     let client = steady().build().unwrap();
     let key = IdempotencyKey::random();
     let url = sandbox.url(format!("/pay/{}?card={CARD}", key.as_str()));
-    let port = oncekey::reqwest::Url::parse(&url).unwrap().port().unwrap();
+    let port = Url::parse(&url).unwrap().port().unwrap();
     let guard = tracing::subscriber::set_default(capture.clone());
     let request = client.post(url).bearer_auth(TOKEN).header("x-secret", "secret-header");
     let response = request.body(format!("{{\"card\":\"{CARD}\"}}")).idempotency_key(&key).send().await.unwrap();
