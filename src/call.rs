@@ -13,9 +13,9 @@ use crate::attempt::{Attempt, DateText, Failure, WaitReason};
 use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
+use crate::engine::{Budget, Draw, Entry, History, Outcome, Policy, Reach, StopReason, Time, Verdict};
 #[cfg(feature = "journal")]
-use crate::engine::MethodKind;
-use crate::engine::{Budget, Draw, Effect, Entry, History, Outcome, Policy, Reach, StopReason, Time, Verdict};
+use crate::engine::{Effect, MethodKind};
 #[cfg(feature = "journal")]
 use crate::error::ErrorKind;
 use crate::error::{Error, Record};
