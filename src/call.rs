@@ -21,6 +21,7 @@ use crate::engine::{
 #[cfg(feature = "journal")]
 use crate::error::ErrorKind;
 use crate::error::{Error, Record};
+use crate::event::{About, AttemptEnded, AttemptStarted, Ended, Event, Hook, Waiting};
 #[cfg(feature = "journal")]
 #[cfg(feature = "journal")]
 use crate::journal::{Durability, JournalError, JournalErrorKind, StoredAnswer};
@@ -34,9 +35,10 @@ use crate::profile::{Asked, Glance};
 use crate::reconcile::Doubtful;
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-use crate::submission::{IdempotencyKey, Submission};
 #[cfg(feature = "journal")]
-use crate::submission::{OperationId, is_credential};
+use crate::submission::is_credential;
+use crate::submission::{IdempotencyKey, OperationId, Submission};
+use crate::trace::Trace;
 use crate::transport::{self, Head, Progress};
 
 /// What the hook must leave of an attempt's time.
@@ -71,6 +73,11 @@ struct Call {
     last: Option<(Head, Verdict)>,
     /// Why the run stopped, where the engine cannot know.
     problem: Option<Cow<'static, str>>,
+    /// The request's own, after the client's.
+    hook: Option<Hook>,
+    /// What hooks are told that it is called.
+    name: Option<OperationId>,
+    trace: Trace,
     /// How far the entries on record are ahead of the clock: the operation's
     /// own time goes on from there.
     #[cfg(feature = "journal")]
@@ -121,6 +128,15 @@ impl Operation {
         Box::new(Self { call, history: record.history, policy })
     }
 
+    /// With a hook of the request's own.
+    pub(crate) fn watched(mut self: Box<Self>, hook: Option<Hook>) -> Box<Self> {
+        self.call.hook = hook;
+        if self.call.is_watched() {
+            self.call.name = self.call.submission.operation();
+        }
+        self
+    }
+
     /// Carries it to its final answer, or to where it must stop.
     pub(crate) async fn carry_out(mut self: Box<Self>) -> Result<Response, Error> {
         match self.run().await {
@@ -164,7 +180,8 @@ impl Operation {
 
     /// Carries it to its end, by which it can be finished.
     pub(crate) async fn run(&mut self) -> Result<Outcome, Broken> {
-        driver::run(&mut self.call, &mut self.history, &self.policy).await
+        let scope = self.call.trace.operation();
+        scope.around(driver::run(&mut self.call, &mut self.history, &self.policy)).await
     }
 
     /// Whether this run has sent something, or was about to.
@@ -258,10 +275,28 @@ impl Operation {
             resume_at: None,
             source: Some(Box::new(failure)),
         };
-        Error::on_record(kind, what, record)
+        let error = Error::on_record(kind, what, record);
+        self.tell_end(Err(&error));
+        error
     }
 
     fn finish(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
+        let end = self.end(outcome);
+        self.tell_end(end.as_ref());
+        end
+    }
+
+    /// Whatever comes back is told, once.
+    pub(crate) fn tell_end(&mut self, end: Result<&Response, &Error>) {
+        let (effect, attempts) = match end {
+            Ok(response) => (self.history.effect(), response.attempts()),
+            Err(error) => (error.effect(), error.attempts()),
+        };
+        self.call.trace.ended(effect, end.err().map(Error::kind), attempts.len());
+        self.call.tell(|about, _| Event::Ended(Ended::new(about, end, effect)));
+    }
+
+    fn end(&mut self, outcome: Outcome) -> Result<Response, Error> {
         let call = &mut self.call;
         let history = &self.history;
         if history.attempts() == 0
@@ -320,6 +355,7 @@ impl Call {
     fn new(client: Arc<Inner>, submission: Submission, policy: &Policy, now: Moment) -> Self {
         Self {
             schedule: client.schedule(),
+            trace: Trace::of(&submission, client.profile.id()),
             client,
             submission,
             now,
@@ -333,11 +369,42 @@ impl Call {
             names_it: false,
             last: None,
             problem: None,
+            hook: None,
+            name: None,
             #[cfg(feature = "journal")]
             ahead: Duration::ZERO,
             #[cfg(feature = "journal")]
             logbook: None,
         }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.hook.is_some() || self.client.on_event.is_some()
+    }
+
+    /// Tells the hooks. Time may pass meanwhile.
+    fn tell<'a>(&'a mut self, event: impl FnOnce(About<'a>, Option<&'a Attempt>) -> Event<'a>) {
+        if !self.is_watched() {
+            return;
+        }
+        let about = About { operation: self.name.as_ref(), submission: &self.submission };
+        let event = event(about, self.log.last());
+        for hook in [&self.client.on_event, &self.hook].into_iter().flatten() {
+            hook(&event);
+        }
+        self.now = runtime::now();
+    }
+
+    /// The last attempt ended: spans and hooks are told.
+    fn tell_ended(&mut self, after: &History, wait: Option<Duration>) {
+        let contested = self.submission.key.as_ref().is_some_and(IdempotencyKey::is_contested);
+        let effect = after.effect_with(contested);
+        if let Some(attempt) = self.log.last() {
+            self.trace.attempt_ended(attempt, effect, wait);
+        }
+        self.tell(|about, attempt| {
+            Event::AttemptEnded(AttemptEnded::new(about, attempt.expect("what ended was started"), effect))
+        });
     }
 
     /// Writes it into the record. Time passes meanwhile.
@@ -500,10 +567,21 @@ impl World for Call {
             // What waits must not hold on to the connection's read buffer.
             head.headers = unshared(&head.headers);
         }
-        runtime::sleep(wait).await;
+        let began = self.now;
+        let last = self.log.last().and_then(|attempt| attempt.verdict);
+        self.tell(|about, _| {
+            let reason = last.map_or(WaitReason::Earlier, WaitReason::of);
+            let until = began.system_time().checked_add(wait).unwrap_or_else(|| began.system_time());
+            let waiting = Waiting::new(about, wait, until, reason);
+            match last.map(|verdict| verdict.reach()) {
+                Some(Reach::Accepted { knows_key: true }) => Event::Polling(waiting),
+                Some(_) | None => Event::Waiting(waiting),
+            }
+        });
+        runtime::sleep(wait.saturating_sub(self.now.since(began))).await;
         let awake = runtime::now();
         if let Some(attempt) = self.log.last_mut() {
-            attempt.wait = attempt.wait.saturating_add(awake.since(self.now));
+            attempt.wait = attempt.wait.saturating_add(awake.since(began));
             attempt.wait_reason = attempt.verdict.map(WaitReason::of);
         }
         self.now = awake;
@@ -554,8 +632,11 @@ impl World for Call {
         // The hook ran inside the attempt's time; the deadline's is counted from now already.
         let timeout = timeout.min(self.attempt_timeout.saturating_sub(std::mem::take(&mut self.authorizing)));
         self.progress = Progress::default();
+        let scope = self.trace.attempt(&self.submission, self.log.last());
         let client = &*self.client;
-        transport::exchange(&client.http, request, timeout, client.max_response_bytes, &mut self.progress).await;
+        let exchange =
+            transport::exchange(&client.http, request, timeout, client.max_response_bytes, &mut self.progress);
+        scope.around(exchange).await;
         let sent = self.now;
         self.now = runtime::now();
         let outgoing = self.outgoing();
@@ -584,19 +665,26 @@ impl World for Call {
             attempt.verdict = Some(*verdict);
         }
         #[cfg(feature = "journal")]
-        if self.logbook.is_some() {
-            self.write_down(entry, after, left).await?;
-        }
+        let written = if self.logbook.is_some() { self.write_down(entry, after, left).await } else { Ok(()) };
         #[cfg(not(feature = "journal"))]
-        let _ = (after, left);
-        if let Entry::Started { attempt, kind, .. } = entry {
-            self.started = self.now;
-            if let Some(key) = &self.submission.key {
-                key.note_sent(self.now.time());
+        let (written, _) = (Ok(()), left);
+        match entry {
+            Entry::Started { attempt, kind, .. } if written.is_ok() => {
+                if let Some(key) = &self.submission.key {
+                    key.note_sent(self.now.time());
+                }
+                self.log.push(Attempt::started(*attempt, *kind, self.now.system_time()));
+                self.tell(|about, attempt| {
+                    let attempt = attempt.expect("it was just started");
+                    Event::AttemptStarted(AttemptStarted::new(about, attempt))
+                });
+                self.started = self.now;
             }
-            self.log.push(Attempt::started(*attempt, *kind, self.now.system_time()));
+            // It ended, on record or not.
+            Entry::Ended { at, next_at, .. } => self.tell_ended(after, next_at.map(|next| next.since(*at))),
+            _ => {}
         }
-        Ok(())
+        written
     }
 }
 

@@ -9,6 +9,7 @@ use url::Url;
 use crate::authorize::{AnyAuthorize, Authorize};
 use crate::engine::Policy;
 use crate::error::BuildError;
+use crate::event::{Event, Hook};
 #[cfg(feature = "journal")]
 use crate::journal::Journal;
 use crate::policy::{Poll, Retry, Schedule, limits};
@@ -32,6 +33,7 @@ pub(crate) struct Inner {
     pub(crate) profile: Profile,
     pub(crate) policy: Policy,
     pub(crate) authorize: Option<Box<dyn AnyAuthorize>>,
+    pub(crate) on_event: Option<Hook>,
     pub(crate) dice: Dice,
     pub(crate) max_response_bytes: usize,
     last_url: Mutex<Option<(Box<str>, Url)>>,
@@ -175,6 +177,7 @@ pub struct ClientBuilder {
     key_lifetime: Option<Duration>,
     max_response_bytes: Option<usize>,
     authorize: Option<Box<dyn AnyAuthorize>>,
+    on_event: Option<Hook>,
     dice: Dice,
     poll_with: Option<PollWith>,
     recover_with: Option<RecoverWith>,
@@ -265,6 +268,13 @@ impl ClientBuilder {
     /// The hook that brings each attempt's credentials.
     pub fn authorize(mut self, hook: impl Authorize + 'static) -> Self {
         self.authorize = Some(Box::new(hook));
+        self
+    }
+
+    /// Tells what happens to each operation: see [`Event`]. It is called where
+    /// the operation runs, which goes on when it returns, so it should not wait.
+    pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(hook));
         self
     }
 
@@ -431,6 +441,7 @@ impl ClientBuilder {
                 profile: self.profile,
                 policy,
                 authorize: self.authorize,
+                on_event: self.on_event,
                 dice: self.dice,
                 max_response_bytes,
                 last_url: Mutex::new(None),

@@ -8,6 +8,7 @@ use crate::call::{Broken, OnRecord, Operation, may_go_on};
 use crate::client::Inner;
 use crate::engine::{Advice, Again, Effect, Entry, History, Outcome, Policy, Reach, Time};
 use crate::error::{Error, ErrorKind, Record};
+use crate::event::Hook;
 use crate::fingerprint::{Fingerprint, Fingerprinted};
 use crate::journal::{
     Claim, Identity, Journal, JournalError, JournalErrorKind, Scope, Status, Stored, StoredBody, StoredRequest,
@@ -18,7 +19,7 @@ use crate::profile::{Answer, Replay};
 use crate::reconcile::Doubtful;
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-use crate::submission::{IdempotencyKey, OperationId, is_credential};
+use crate::submission::{IdempotencyKey, OperationId, Submission, is_credential};
 
 /// With less than this left, nothing is started any more.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -34,6 +35,7 @@ pub(crate) struct Desk {
     policy: Policy,
     deadline: Duration,
     began: Moment,
+    on_event: Option<Hook>,
 }
 
 /// What is asked for.
@@ -57,7 +59,13 @@ enum Found {
 
 impl Desk {
     pub(crate) fn new(client: Arc<Inner>, journal: Arc<dyn Journal>, policy: Policy) -> Self {
-        Self { client, journal, policy, deadline: policy.run_time(), began: runtime::now() }
+        Self { client, journal, policy, deadline: policy.run_time(), began: runtime::now(), on_event: None }
+    }
+
+    /// With a hook of this request's own.
+    pub(crate) fn watched(mut self, hook: Option<Hook>) -> Self {
+        self.on_event = hook;
+        self
     }
 
     /// Sends it, or goes on with what is on record under its id.
@@ -118,7 +126,11 @@ impl Desk {
                         operation.give_back();
                         self.claim(id).await?
                     }
-                    Err(Broken::Displaced) => return self.displaced(id).await,
+                    Err(Broken::Displaced) => {
+                        let end = self.displaced(id).await;
+                        operation.tell_end(end.as_ref());
+                        return end;
+                    }
                     Err(broken) => return Err(operation.broken(broken)),
                 },
             };
@@ -222,7 +234,11 @@ impl Desk {
         let logbook = Logbook::new(Arc::clone(&self.journal), identity, request, first, claim);
         let record = OnRecord { history, logbook, ahead: Duration::ZERO, look: None };
         let policy = self.policy.deadline(self.left());
-        Ok(Found::TakenUp(Operation::on_record(Arc::clone(&self.client), submission, policy, record)))
+        Ok(Found::TakenUp(self.operation(submission, policy, record)))
+    }
+
+    fn operation(&self, submission: Submission, policy: Policy, record: OnRecord) -> Box<Operation> {
+        Operation::on_record(Arc::clone(&self.client), submission, policy, record).watched(self.on_event.clone())
     }
 
     /// What asking again does: the table of the crate's documentation.
@@ -370,7 +386,7 @@ impl Desk {
             Ok(()) => {
                 let policy = policy.deadline(self.left());
                 let record = OnRecord { history, logbook, ahead, look };
-                Ok(Found::TakenUp(Operation::on_record(Arc::clone(&self.client), submission, policy, record)))
+                Ok(Found::TakenUp(self.operation(submission, policy, record)))
             }
             Err(error) if error.kind() == JournalErrorKind::Conflict => Ok(Found::Displaced),
             Err(error) => {

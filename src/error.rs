@@ -3,7 +3,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::SystemTime;
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Table};
 use crate::engine::{Effect, Outcome, Reach, StopReason, Verdict, Why};
 use crate::response::Response;
 use crate::submission::{IdempotencyKey, OperationId};
@@ -173,6 +173,29 @@ pub enum ErrorKind {
     Contradicted,
 }
 
+impl ErrorKind {
+    /// Its name for machines: the `error.type` of a span.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Authorize => "authorize",
+            Self::Journal => "journal",
+            Self::Mismatch => "mismatch",
+            Self::Busy => "busy",
+            Self::Resolved => "resolved",
+            Self::Connect => "connect",
+            Self::Pending => "pending",
+            Self::Refused => "refused",
+            Self::Rejected => "rejected",
+            Self::Unsettled => "unsettled",
+            Self::TooLarge => "too_large",
+            Self::Exhausted => "exhausted",
+            Self::KeyExpired => "key_expired",
+            Self::Contradicted => "contradicted",
+        }
+    }
+}
+
 impl Error {
     /// A request that was never sent, with what is wrong with it.
     pub(crate) fn request(what: impl Into<Cow<'static, str>>, effect: Effect, source: Option<Cause>) -> Self {
@@ -258,6 +281,11 @@ impl Error {
     /// The attempts of this run, in their order.
     pub fn attempts(&self) -> &[Attempt] {
         &self.0.attempts
+    }
+
+    /// Those attempts as a table, with a picture of their time; see [`Attempt::table`].
+    pub fn table(&self) -> Table<'_> {
+        Attempt::table(self.attempts())
     }
 
     /// The last answer of this run whose head was complete, even if a later

@@ -36,8 +36,9 @@
 //! | say when a 2xx is final | [`ClientBuilder::judge`] |
 //! | know what an error means | [`Error::effect`], [`ErrorKind`] |
 //! | survive a crash | `journal`, [`RequestBuilder::operation`], `Client::resume` (feature `journal`) |
-//! | see what was sent | [`Attempt`], [`Attempt::table`] |
 //! | do without async | `blocking` (feature `blocking`) |
+//! | see what was sent | [`Attempt`], [`Error::table`], [`Response::table`] |
+//! | be told while it happens | [`Event`], [`ClientBuilder::on_event`], feature `tracing` |
 //! | test against a server that breaks | `sandbox` (feature `sandbox`) |
 //! | know how it decides | [`engine`], [`Profile::read`] |
 //!
@@ -58,6 +59,13 @@
 //! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
 //!   (RUSTSEC-2025-0012) and brings a second unmaintained crate; for those who
 //!   have such a schedule already.
+//! - `tracing`: spans named `oncekey.operation` and `oncekey.attempt`, with the
+//!   fields of OpenTelemetry's conventions for HTTP clients
+//!   (`http.request.method`, `http.request.resend_count`,
+//!   `http.response.status_code`, `server.address`, `server.port`, `url.path`,
+//!   `error.type`) and `oncekey.operation.id`, `oncekey.profile`,
+//!   `oncekey.attempts`, `oncekey.attempt.kind`, `oncekey.verdict`,
+//!   `oncekey.wait_ms`, `oncekey.effect`. Level `INFO`, target `oncekey`.
 //! - `full`: all of these but `native-tls`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -76,6 +84,7 @@ mod desk;
 pub mod driver;
 pub mod engine;
 mod error;
+mod event;
 #[cfg(feature = "journal")]
 mod fingerprint;
 #[cfg(feature = "journal")]
@@ -98,6 +107,7 @@ mod runtime;
 #[cfg_attr(docsrs, doc(cfg(feature = "sandbox")))]
 pub mod sandbox;
 mod submission;
+mod trace;
 mod transport;
 
 pub use reqwest;
@@ -107,6 +117,7 @@ pub use authorize::{Authorize, HeaderRefused, Parts};
 pub use client::{Client, ClientBuilder};
 pub use engine::Effect;
 pub use error::{BuildError, Error, ErrorKind};
+pub use event::{AttemptEnded, AttemptStarted, Ended, Event, Waiting};
 pub use policy::{Poll, Retry};
 pub use profile::{Profile, Replay};
 pub use reconcile::{Doubtful, Found, Reconcile};

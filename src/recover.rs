@@ -17,6 +17,7 @@ use crate::client::{Client, Inner};
 use crate::desk::{Desk, replayed};
 use crate::engine::{Again, Effect, Entry, History, Outcome, Policy, Reach, Verdict};
 use crate::error::Error;
+use crate::event::{Event, Hook};
 use crate::journal::{Claim, Journal, JournalError, JournalErrorKind, Scope, Status, Stored, StoredAnswer};
 use crate::request::{SHORT_DEADLINE, SHORTEST_DEADLINE};
 use crate::response::Response;
@@ -82,6 +83,7 @@ impl Client {
             credentials: Credentials::default(),
             attempt_timeout: None,
             deadline: None,
+            on_event: None,
         }
     }
 
@@ -349,6 +351,7 @@ pub struct Resume {
     credentials: Credentials,
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
+    on_event: Option<Hook>,
 }
 
 impl Resume {
@@ -395,6 +398,12 @@ impl Resume {
         self
     }
 
+    /// Tells what happens to it, after the client's own hook: see [`Event`].
+    pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(hook));
+        self
+    }
+
     /// Goes on with it, until the answer is final or nothing more can safely
     /// be done.
     ///
@@ -429,7 +438,7 @@ impl Resume {
             return Err(Error::request(problem, Effect::Unknown, None));
         }
         let credentials = self.credentials.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let desk = Desk::new(Arc::clone(inner), Arc::clone(journal), policy);
+        let desk = Desk::new(Arc::clone(inner), Arc::clone(journal), policy).watched(self.on_event);
         Box::pin(desk.resume(self.id, self.account, credentials)).await
     }
 }

@@ -22,6 +22,7 @@ use crate::engine::Effect;
 use crate::engine::MethodKind;
 use crate::engine::Policy;
 use crate::error::{Cause, Error};
+use crate::event::{Event, Hook};
 use crate::order::{Order, effect_before};
 use crate::pairs;
 #[cfg(any(feature = "blocking", feature = "journal"))]
@@ -53,6 +54,7 @@ struct Draft {
     gone_is_done: bool,
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
+    on_event: Option<Hook>,
     problem: Option<Problem>,
 }
 
@@ -94,6 +96,7 @@ impl RequestBuilder {
             gone_is_done: false,
             attempt_timeout: None,
             deadline: None,
+            on_event: None,
             problem,
         });
         draft.take_credentials();
@@ -280,6 +283,12 @@ impl RequestBuilder {
         method_kind(&self.draft.method) == MethodKind::Safe
     }
 
+    /// Tells what happens to this operation, after the client's own hook: see [`Event`].
+    pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.draft.on_event = Some(Arc::new(hook));
+        self
+    }
+
     /// Sends it, again and again under the same key, until the answer is final
     /// or nothing more can safely be done.
     ///
@@ -292,7 +301,8 @@ impl RequestBuilder {
     /// `Ok` means that the server carried the operation out. Every error says
     /// truthfully whether it did: [`Error::effect`].
     pub async fn send(self) -> Result<Response, Error> {
-        let Self { client, draft } = self;
+        let Self { client, mut draft } = self;
+        let hook = draft.on_event.take();
         let policy = draft.policy(&client);
         #[cfg(feature = "journal")]
         let named = draft.id.clone().filter(|id| id.problem().is_none());
@@ -309,10 +319,10 @@ impl RequestBuilder {
         if let Some(journal) = client.journal.clone()
             && (order.id.is_some() || method_kind(&order.method) != MethodKind::Safe)
         {
-            return Box::pin(Desk::new(client, journal, policy).send(order)).await;
+            return Box::pin(Desk::new(client, journal, policy).watched(hook).send(order)).await;
         }
         let submission = order.submission(&client.profile)?;
-        Operation::begin(client, submission, policy).carry_out().await
+        Operation::begin(client, submission, policy).watched(hook).carry_out().await
     }
 }
 

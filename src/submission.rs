@@ -344,8 +344,10 @@ impl Submission {
         Entry::Created { at, key: self.origin, method: method_kind(&self.method), gone_is_done: self.gone_is_done }
     }
 
+    /// What it is called: its key, where it has no name, or the key's for one.
     pub(crate) fn operation(&self) -> Option<OperationId> {
-        self.id.clone().or_else(|| self.key.as_ref().map(OperationId::of_key))
+        let named = self.id.as_ref().filter(|id| self.key.as_ref().is_none_or(|key| key.as_str() != id.as_str()));
+        named.cloned().or_else(|| self.key.as_ref().map(OperationId::of_key))
     }
 }
 

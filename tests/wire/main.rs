@@ -8,6 +8,7 @@ mod backoff;
 #[cfg(feature = "blocking")]
 mod blocking;
 mod cancel;
+mod events;
 #[cfg(feature = "http2")]
 mod http2;
 mod input;
@@ -16,6 +17,8 @@ mod look;
 mod methods;
 mod promises;
 mod secrets;
+#[cfg(feature = "tracing")]
+mod spans;
 
 use std::time::Duration;
 
