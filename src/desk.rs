@@ -119,7 +119,7 @@ impl Desk {
                 Found::Displaced => self.claim(id).await?,
                 Found::TakenUp(mut operation) => match operation.run().await {
                     Ok(outcome) => {
-                        let outcome = operation.reconciled(outcome).await;
+                        let outcome = operation.looked_up(outcome).await;
                         return operation.settle(outcome).await;
                     }
                     Err(Broken::Displaced) if !operation.has_begun() => {

@@ -28,14 +28,13 @@ pub trait World {
     /// Why nothing can be recorded any more.
     type Broken;
 
-    /// Writes the entry down, before it counts: `after` is the history with it,
-    /// `left` what is left of the run's time. What may not happen unless it is
-    /// on record must fail here.
+    /// Writes the entry down, before it counts: `after` is the history with it.
+    /// What may not happen unless it is on record must fail here.
     fn record(
         &mut self,
         entry: &Entry,
         after: &History,
-        left: Duration,
+        policy: &Policy,
     ) -> impl Future<Output = Result<(), Self::Broken>> + Send;
 }
 
@@ -75,8 +74,7 @@ pub async fn run<W: World>(world: &mut W, history: &mut History, policy: &Policy
         };
         let mut after = history.clone();
         after.apply(&entry).expect("what the engine asks to record is legal");
-        let left = history.left(policy, world.now());
-        world.record(&entry, &after, left).await?;
+        world.record(&entry, &after, policy).await?;
         *history = after;
     }
 }

@@ -6,6 +6,7 @@ use super::client::Client;
 use super::worker::{INSIDE, Worker, is_inside_a_runtime};
 use crate::authorize::Authorize;
 use crate::error::BuildError;
+use crate::event::Event;
 #[cfg(feature = "journal")]
 use crate::journal::Journal;
 use crate::policy::{Poll, Retry};
@@ -69,6 +70,12 @@ impl ClientBuilder {
     /// 10 s, or that half if it is less.
     pub fn connect_timeout(self, timeout: Duration) -> Self {
         self.inner.connect_timeout(timeout).into()
+    }
+
+    /// Tells what happens, on the client's own thread: see [`Event`](crate::Event).
+    /// A blocking call in the hook fails.
+    pub fn on_event(self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.inner.on_event(hook).into()
     }
 
     /// How long an operation may take in one run, waits included. Default: 5 minutes.

@@ -9,6 +9,7 @@ use super::resuming::Resuming;
 use super::worker::Worker;
 use crate::engine::Effect;
 use crate::error::Error;
+use crate::event::Event;
 use crate::journal::JournalError;
 use crate::recover::OperationRecord;
 use crate::response::Response;
@@ -137,6 +138,12 @@ impl Resume {
     /// How long one attempt may take, in the place of the client's.
     pub fn attempt_timeout(self, timeout: Duration) -> Self {
         self.with(|inner| inner.attempt_timeout(timeout))
+    }
+
+    /// Tells what happens, on the client's own thread: see [`Event`](crate::Event).
+    /// A blocking call in the hook fails.
+    pub fn on_event(self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.with(|inner| inner.on_event(hook))
     }
 
     /// How long this run may take, waits included, in the place of the client's.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::worker::Worker;
 use crate::error::Error;
+use crate::event::Event;
 use crate::response::Response;
 use crate::submission::{IdempotencyKey, OperationId};
 
@@ -112,6 +113,12 @@ impl RequestBuilder {
     /// [`oncekey::RequestBuilder::attempt_timeout`](crate::RequestBuilder::attempt_timeout).
     pub fn attempt_timeout(self, timeout: Duration) -> Self {
         self.with(|inner| inner.attempt_timeout(timeout))
+    }
+
+    /// Tells what happens, on the client's own thread: see [`Event`](crate::Event).
+    /// A blocking call in the hook fails.
+    pub fn on_event(self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.with(|inner| inner.on_event(hook))
     }
 
     /// How long this operation may take, waits included, in the place of the

@@ -52,7 +52,7 @@ impl World for Watched {
         Draw::Delay(ms(100))
     }
 
-    async fn record(&mut self, entry: &Entry, _: &History, _: Duration) -> Result<(), Infallible> {
+    async fn record(&mut self, entry: &Entry, _: &History, _: &Policy) -> Result<(), Infallible> {
         self.diary.push(match entry {
             Entry::Started { attempt, .. } => format!("started {attempt}"),
             Entry::Ended { attempt, .. } => format!("ended {attempt}"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::{Method, StatusCode};
 use oncekey::driver::World;
-use oncekey::engine::{Budget, Draw, Entry, History, StopReason, Time, Verdict};
+use oncekey::engine::{Budget, Draw, Entry, History, Policy, StopReason, Time, Verdict};
 use oncekey::profile::{Answer, Asked, Exchange, Extent};
 
 use super::Sim;
@@ -145,7 +145,7 @@ impl World for Sim<'_> {
         }
     }
 
-    async fn record(&mut self, entry: &Entry, _: &History, _: Duration) -> Result<(), Infallible> {
+    async fn record(&mut self, entry: &Entry, _: &History, _: &Policy) -> Result<(), Infallible> {
         if self.fault(Fault::SlowDisk) {
             let takes = self.rng.span(10, 600_000);
             if self.pass(takes) {

@@ -1,11 +1,13 @@
 //! One operation on its way: what the driver's loop acts on.
 
+mod looks;
+#[cfg(feature = "journal")]
+mod on_record;
+
 use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "journal")]
-use http::header::SET_COOKIE;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Body, Request};
 
@@ -13,33 +15,21 @@ use crate::attempt::{Attempt, DateText, Failure, WaitReason};
 use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
-#[cfg(feature = "journal")]
-use crate::engine::MethodKind;
-use crate::engine::{
-    Advice, Budget, Draw, Effect, Entry, History, Outcome, Policy, Reach, StopReason, Time, Verdict, Why,
-};
-#[cfg(feature = "journal")]
-use crate::error::ErrorKind;
+use crate::engine::{Budget, Draw, Entry, History, Outcome, Policy, Reach, StopReason, Time, Verdict, Why};
 use crate::error::{Error, Record};
 use crate::event::{About, AttemptEnded, AttemptStarted, Ended, Event, Hook, Waiting};
 #[cfg(feature = "journal")]
-#[cfg(feature = "journal")]
-use crate::journal::{Durability, JournalError, JournalErrorKind, StoredAnswer};
-#[cfg(feature = "journal")]
 use crate::logbook::Logbook;
-use crate::look;
 use crate::policy::Schedule;
-#[cfg(feature = "journal")]
-use crate::profile::method_kind;
 use crate::profile::{Asked, Glance};
-use crate::reconcile::Doubtful;
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-#[cfg(feature = "journal")]
-use crate::submission::is_credential;
 use crate::submission::{IdempotencyKey, OperationId, Submission};
 use crate::trace::Trace;
 use crate::transport::{self, Head, Progress};
+
+#[cfg(feature = "journal")]
+pub(crate) use on_record::{Broken, OnRecord};
 
 /// What the hook must leave of an attempt's time.
 const SHORTEST_SEND: Duration = Duration::from_millis(50);
@@ -86,28 +76,8 @@ struct Call {
     logbook: Option<Box<Logbook>>,
 }
 
-/// Why nothing more can be recorded.
-#[cfg(feature = "journal")]
-#[derive(Debug)]
-pub(crate) enum Broken {
-    /// Somebody else writes to the operation's record.
-    Displaced,
-    /// What must be on record cannot be written.
-    Failed(JournalError),
-}
-
 #[cfg(not(feature = "journal"))]
 type Broken = std::convert::Infallible;
-
-/// An operation that is taken up on record.
-#[cfg(feature = "journal")]
-pub(crate) struct OnRecord {
-    pub(crate) history: History,
-    pub(crate) logbook: Logbook,
-    pub(crate) ahead: Duration,
-    /// The status resource that it is asked after at.
-    pub(crate) look: Option<url::Url>,
-}
 
 impl Operation {
     pub(crate) fn begin(client: Arc<Inner>, submission: Submission, policy: Policy) -> Box<Self> {
@@ -116,16 +86,6 @@ impl Operation {
         let history = History::replay(std::slice::from_ref(&created)).expect("a creation alone is a history");
         let call = Call::new(client, submission, &policy, now);
         Box::new(Self { call, history, policy })
-    }
-
-    /// The same of an operation on record.
-    #[cfg(feature = "journal")]
-    pub(crate) fn on_record(client: Arc<Inner>, submission: Submission, policy: Policy, record: OnRecord) -> Box<Self> {
-        let mut call = Call::new(client, submission, &policy, runtime::now());
-        call.ahead = record.ahead;
-        call.look = record.look.map(|url| Box::new(look::asking(&call.submission, url, &call.client.profile)));
-        call.logbook = Some(Box::new(record.logbook));
-        Box::new(Self { call, history: record.history, policy })
     }
 
     /// With a hook of the request's own.
@@ -141,7 +101,7 @@ impl Operation {
     pub(crate) async fn carry_out(mut self: Box<Self>) -> Result<Response, Error> {
         match self.run().await {
             Ok(outcome) => {
-                let outcome = self.reconciled(outcome).await;
+                let outcome = self.looked_up(outcome).await;
                 self.finish(outcome)
             }
             #[cfg(feature = "journal")]
@@ -151,133 +111,10 @@ impl Operation {
         }
     }
 
-    /// What a look-up by the caller's own reference makes of an end in doubt.
-    pub(crate) async fn reconciled(&mut self, outcome: Outcome) -> Outcome {
-        let client = Arc::clone(&self.call.client);
-        let Some(hook) = client.reconcile_with.as_ref().filter(|_| self.history.effect() == Effect::Unknown) else {
-            return outcome;
-        };
-        let doubtful = Doubtful { submission: &self.call.submission, id: self.call.submission.operation() };
-        let found = runtime::within(self.policy.attempt_time(), hook.reconcile(&doubtful)).await;
-        self.call.now = runtime::now();
-        let Some(Ok(found)) = found else {
-            return outcome;
-        };
-        let at = self.call.now().max(self.history.latest());
-        let by = format!("reconcile: {}", found.evidence()).into();
-        let entry = Entry::Resolved { effect: found.effect(), by, at };
-        let mut after = self.history.clone();
-        if after.apply(&entry).is_err() {
-            return outcome;
-        }
-        // What is not on record is not settled.
-        if self.call.record(&entry, &after, self.policy.attempt_time()).await.is_err() {
-            return outcome;
-        }
-        self.history = after;
-        Outcome::Resolved(self.history.effect())
-    }
-
     /// Carries it to its end, by which it can be finished.
     pub(crate) async fn run(&mut self) -> Result<Outcome, Broken> {
         let scope = self.call.trace.operation();
         scope.around(driver::run(&mut self.call, &mut self.history, &self.policy)).await
-    }
-
-    /// Whether this run has sent something, or was about to.
-    #[cfg(feature = "journal")]
-    pub(crate) fn has_begun(&self) -> bool {
-        !self.call.log.is_empty()
-    }
-
-    /// Gives up what was never begun.
-    #[cfg(feature = "journal")]
-    pub(crate) fn give_back(self: Box<Self>) {
-        if let Some(key) = &self.call.submission.key {
-            key.release();
-        }
-    }
-
-    /// What an end that must be durable waits for, and then the end.
-    #[cfg(feature = "journal")]
-    pub(crate) async fn settle(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
-        let effect = self.history.effect();
-        let Some(book) = &mut self.call.logbook else {
-            return self.finish(outcome);
-        };
-        let is_safe = effect == Effect::NotApplied && method_kind(&self.call.submission.method) == MethodKind::Safe;
-        let replays = self.call.submission.key.is_some() && self.call.client.profile.replays();
-        if (effect == Effect::NotApplied && !is_safe) || !replays {
-            // A failure is kept in the book.
-            let _ = book.flush().await;
-        }
-        if let Some(failure) = book.failure()
-            && effect == Effect::NotApplied
-            && !is_safe
-            && book.is_on_record()
-        {
-            let what = "it ended without effect, but that could not be written down";
-            return Err(self.failed(ErrorKind::Journal, what, Effect::Unknown, failure));
-        }
-        self.finish(outcome)
-    }
-
-    /// The run could not go on for want of a record.
-    #[cfg(feature = "journal")]
-    pub(crate) fn broken(self: Box<Self>, broken: Broken) -> Error {
-        match broken {
-            Broken::Displaced => {
-                let effect = self.history.effect();
-                let failure = JournalError::new(JournalErrorKind::Conflict, "somebody else wrote to the record");
-                self.failed(ErrorKind::Journal, "somebody else went on with it", effect, failure)
-            }
-            Broken::Failed(failure) if failure.kind() == JournalErrorKind::KeyTaken => {
-                // What that one's effect is, its own id tells.
-                self.failed(
-                    ErrorKind::Mismatch,
-                    "the key is on record for an operation of another id",
-                    Effect::Unknown,
-                    failure,
-                )
-            }
-            Broken::Failed(failure) => {
-                let effect = match self.history.effect() {
-                    // It may be on record as sent, and so be taken up.
-                    Effect::NotApplied if !failure.is_certain() => Effect::Unknown,
-                    effect => effect,
-                };
-                self.failed(ErrorKind::Journal, "the journal failed, so that nothing more was sent", effect, failure)
-            }
-        }
-    }
-
-    #[cfg(feature = "journal")]
-    fn failed(
-        mut self: Box<Self>,
-        kind: ErrorKind,
-        what: &'static str,
-        effect: Effect,
-        failure: JournalError,
-    ) -> Error {
-        let call = &mut self.call;
-        let key = call.submission.key.take();
-        if self.history.attempts() == 0
-            && let Some(key) = &key
-        {
-            key.release();
-        }
-        let record = Record {
-            effect,
-            operation: call.submission.id.take().or_else(|| key.as_ref().map(OperationId::of_key)),
-            key: key.map(|key| key.used(self.history.key_since())),
-            attempts: std::mem::take(&mut call.log),
-            response: None,
-            resume_at: None,
-            source: Some(Box::new(failure)),
-        };
-        let error = Error::on_record(kind, what, record);
-        self.tell_end(Err(&error));
-        error
     }
 
     fn finish(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
@@ -407,134 +244,6 @@ impl Call {
         });
     }
 
-    /// Writes it into the record. Time passes meanwhile.
-    #[cfg(feature = "journal")]
-    async fn write_down(&mut self, entry: &Entry, after: &History, left: Duration) -> Result<(), Broken> {
-        let answer = self.answer_of(entry);
-        let Some(book) = &mut self.logbook else {
-            return Ok(());
-        };
-        let written = match entry {
-            Entry::Started { .. } | Entry::Resolved { .. } => {
-                book.announce(entry, after, Durability::Flushed, left).await
-            }
-            Entry::Interrupted { .. } => book.announce(entry, after, Durability::Visible, left).await,
-            _ => book.note(entry, after, answer, left).await,
-        };
-        self.now = runtime::now();
-        let Err(failure) = written else {
-            return Ok(());
-        };
-        let displaced = matches!(failure.kind(), JournalErrorKind::Conflict | JournalErrorKind::IdTaken);
-        match entry {
-            // An answer is given out even if it cannot be written down.
-            Entry::Ended { verdict, .. } if verdict.reach() == Reach::Applied => Ok(()),
-            _ if displaced => Err(Broken::Displaced),
-            Entry::Ended { .. } | Entry::Stopped { .. } => Ok(()),
-            _ => Err(Broken::Failed(failure)),
-        }
-    }
-
-    /// The answer that goes on record with the end of its attempt.
-    #[cfg(feature = "journal")]
-    fn answer_of(&self, entry: &Entry) -> Option<StoredAnswer> {
-        let came =
-            matches!(entry, Entry::Ended { .. }) && self.log.last().is_some_and(|attempt| attempt.status.is_some());
-        let (head, verdict) = self.last.as_ref().filter(|_| came && self.logbook.is_some())?;
-        // What names the status resource is kept until the end.
-        let ends = matches!(verdict.reach(), Reach::Applied | Reach::Rejected);
-        if self.look.is_some() && !self.names_it && !ends {
-            return None;
-        }
-        let mut headers = HeaderMap::with_capacity(head.headers.len());
-        let kept = head.headers.iter().filter(|(name, value)| !is_credential(name, value) && **name != SET_COOKIE);
-        for (name, value) in kept {
-            headers.append(name.clone(), unshared_value(value));
-        }
-        Some(StoredAnswer::new(head.status, headers, head.body.clone()))
-    }
-
-    /// What goes out next.
-    fn outgoing(&self) -> &Submission {
-        self.look.as_deref().unwrap_or(&self.submission)
-    }
-
-    /// What a status resource says of the operation, and where it is asked next.
-    fn followed(&mut self, read: Verdict) -> Verdict {
-        self.names_it = false;
-        let is_look = self.look.is_some();
-        let Some(head) = &self.progress.head else {
-            return if is_look { look::of_status(read, None) } else { read };
-        };
-        let verdict = if is_look { look::of_status(read, Some(head.status)) } else { read };
-        let Some(find) = &self.client.poll_with else {
-            return verdict;
-        };
-        let base = &self.outgoing().url;
-        let is_pending = matches!(verdict.reach(), Reach::Accepted { .. }) && verdict.why() == Why::Pending;
-        let named = || find(&head.answer(self.now.time())).and_then(|url| base.join(&url).ok());
-        let moved = is_look.then(|| look::see_other(head.status, &head.headers, base)).flatten();
-        let next = match moved {
-            Some(url) => Some(url),
-            None if is_pending || (is_look && verdict.reach() == Reach::Applied) => {
-                let url = named().filter(|url| url.has_host());
-                self.names_it = url.is_some();
-                url
-            }
-            None => None,
-        };
-        let Some(url) = next else {
-            return verdict;
-        };
-        self.look = Some(Box::new(look::asking(&self.submission, url, &self.client.profile)));
-        look::pending(verdict)
-    }
-
-    /// The original in the place of the answer that says that there is one.
-    async fn recovered(&mut self, verdict: Verdict, left: Duration) -> Verdict {
-        if verdict.why() != Why::AlreadyProcessed {
-            return verdict;
-        }
-        let client = Arc::clone(&self.client);
-        let url = self.progress.head.as_ref().zip(client.recover_with.as_ref()).and_then(|(head, find)| {
-            let id = client.profile.original_id(&head.answer(self.now.time()))?;
-            self.submission.url.join(&find(&id)?).ok()
-        });
-        let Some(url) = url else {
-            return verdict;
-        };
-        let look = look::asking(&self.submission, url, &client.profile);
-        let again = verdict.with_reach(Reach::Ambiguous).with_advice(Advice::Retry);
-        let began = runtime::now();
-        let attempt = self.log.last().map_or(1, Attempt::number);
-        let mut headers = Vec::new();
-        if let Some(hook) = client.authorize.as_ref().filter(|_| look.url.origin() == self.submission.url.origin()) {
-            let mut parts = Parts::new(&look, client.profile.key_header(), attempt, None);
-            match runtime::within(left, hook.authorize(&mut parts)).await {
-                Some(Ok(())) => headers = parts.into_headers(),
-                Some(Err(_)) | None => return again,
-            }
-        }
-        let left = left.saturating_sub(runtime::now().since(began));
-        let mut progress = Progress::default();
-        let request = request(&look, headers);
-        transport::exchange(&client.http, request, left, client.max_response_bytes, &mut progress).await;
-        self.now = runtime::now();
-        let read = progress.verdict(&client.profile, &Asked::listed(&look.method, &look.headers), self.now.time());
-        if let (Some(attempt), Some(head)) = (self.log.last_mut(), &progress.head) {
-            attempt.looked_up = Some(head.status);
-        }
-        match (read.reach(), read.advice()) {
-            (Reach::Applied, _) => {
-                self.progress.head = progress.head;
-                verdict.with_reach(Reach::Applied).with_advice(Advice::Stop)
-            }
-            // Turned away for good: the server's first word stands, and settles nothing.
-            (_, Advice::Stop) => verdict,
-            (_, Advice::Retry | Advice::RetryAfter(_)) => again,
-        }
-    }
-
     fn note_answer(&mut self) {
         let Some(attempt) = self.log.last_mut() else {
             return;
@@ -557,8 +266,9 @@ impl World for Call {
 
     fn now(&mut self) -> Time {
         #[cfg(feature = "journal")]
-        return self.now.time().after(self.ahead);
-        #[cfg(not(feature = "journal"))]
+        if !self.ahead.is_zero() {
+            return self.now.time().after(self.ahead);
+        }
         self.now.time()
     }
 
@@ -645,8 +355,12 @@ impl World for Call {
             .gone_is_done(outgoing.gone_is_done);
         let verdict = self.progress.verdict(&self.client.profile, &asked, self.now.time());
         self.note_answer();
-        let verdict = self.followed(verdict);
-        let verdict = self.recovered(verdict, timeout.saturating_sub(self.now.since(sent))).await;
+        let mut verdict = self.followed(verdict);
+        if verdict.why() == Why::AlreadyProcessed && self.client.recover_with.is_some() {
+            let left = timeout.saturating_sub(self.now.since(sent));
+            // In memory of its own: it comes seldom, and is large.
+            verdict = Box::pin(self.recovered(verdict, left)).await;
+        }
         if let Some(head) = self.progress.head.take() {
             self.last = Some((head, verdict));
         }
@@ -657,7 +371,7 @@ impl World for Call {
         self.schedule.draw(budget, &self.client.dice)
     }
 
-    async fn record(&mut self, entry: &Entry, after: &History, left: Duration) -> Result<(), Broken> {
+    async fn record(&mut self, entry: &Entry, after: &History, policy: &Policy) -> Result<(), Broken> {
         if let Entry::Ended { verdict, .. } = entry
             && let Some(attempt) = self.log.last_mut()
         {
@@ -665,9 +379,9 @@ impl World for Call {
             attempt.verdict = Some(*verdict);
         }
         #[cfg(feature = "journal")]
-        let written = if self.logbook.is_some() { self.write_down(entry, after, left).await } else { Ok(()) };
+        let written = if self.logbook.is_some() { self.write_down(entry, after, policy).await } else { Ok(()) };
         #[cfg(not(feature = "journal"))]
-        let (written, _) = (Ok(()), left);
+        let (written, _) = (Ok(()), policy);
         match entry {
             Entry::Started { attempt, kind, .. } if written.is_ok() => {
                 if let Some(key) = &self.submission.key {

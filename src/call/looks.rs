@@ -1,0 +1,133 @@
+//! Asking after an operation in other ways than by sending it again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Call, Operation, request};
+use crate::attempt::Attempt;
+use crate::authorize::Parts;
+use crate::driver::World;
+use crate::engine::{Advice, Effect, Entry, Outcome, Reach, Verdict, Why};
+use crate::look;
+use crate::profile::Asked;
+use crate::reconcile::Doubtful;
+use crate::runtime;
+use crate::submission::Submission;
+use crate::transport::{self, Progress};
+
+impl Operation {
+    /// What a look-up by the caller's own reference makes of an end in doubt.
+    pub(crate) async fn looked_up(&mut self, outcome: Outcome) -> Outcome {
+        if self.call.client.reconcile_with.is_none() || self.history.effect() != Effect::Unknown {
+            return outcome;
+        }
+        // In memory of its own: it comes seldom.
+        Box::pin(self.reconciled(outcome)).await
+    }
+
+    async fn reconciled(&mut self, outcome: Outcome) -> Outcome {
+        let client = Arc::clone(&self.call.client);
+        let Some(hook) = client.reconcile_with.as_ref().filter(|_| self.history.effect() == Effect::Unknown) else {
+            return outcome;
+        };
+        let doubtful = Doubtful { submission: &self.call.submission, id: self.call.submission.operation() };
+        let found = runtime::within(self.policy.attempt_time(), hook.reconcile(&doubtful)).await;
+        self.call.now = runtime::now();
+        let Some(Ok(found)) = found else {
+            return outcome;
+        };
+        let at = self.call.now().max(self.history.latest());
+        let by = format!("reconcile: {}", found.evidence()).into();
+        let entry = Entry::Resolved { effect: found.effect(), by, at };
+        let mut after = self.history.clone();
+        if after.apply(&entry).is_err() {
+            return outcome;
+        }
+        // What is not on record is not settled.
+        if self.call.record(&entry, &after, &self.policy).await.is_err() {
+            return outcome;
+        }
+        self.history = after;
+        Outcome::Resolved(self.history.effect())
+    }
+}
+
+impl Call {
+    /// What goes out next.
+    pub(super) fn outgoing(&self) -> &Submission {
+        self.look.as_deref().unwrap_or(&self.submission)
+    }
+
+    /// What a status resource says of the operation, and where it is asked next.
+    pub(super) fn followed(&mut self, read: Verdict) -> Verdict {
+        self.names_it = false;
+        let is_look = self.look.is_some();
+        let Some(head) = &self.progress.head else {
+            return if is_look { look::of_status(read, None) } else { read };
+        };
+        let verdict = if is_look { look::of_status(read, Some(head.status)) } else { read };
+        let Some(find) = &self.client.poll_with else {
+            return verdict;
+        };
+        let base = &self.outgoing().url;
+        let is_pending = matches!(verdict.reach(), Reach::Accepted { .. }) && verdict.why() == Why::Pending;
+        let named = || find(&head.answer(self.now.time())).and_then(|url| base.join(&url).ok());
+        let moved = is_look.then(|| look::see_other(head.status, &head.headers, base)).flatten();
+        let next = match moved {
+            Some(url) => Some(url),
+            None if is_pending || (is_look && verdict.reach() == Reach::Applied) => {
+                let url = named().filter(|url| url.has_host());
+                self.names_it = url.is_some();
+                url
+            }
+            None => None,
+        };
+        let Some(url) = next else {
+            return verdict;
+        };
+        self.look = Some(Box::new(look::asking(&self.submission, url, &self.client.profile)));
+        look::pending(verdict)
+    }
+
+    /// The original in the place of the answer that says that there is one.
+    pub(super) async fn recovered(&mut self, verdict: Verdict, left: Duration) -> Verdict {
+        let client = Arc::clone(&self.client);
+        let url = self.progress.head.as_ref().zip(client.recover_with.as_ref()).and_then(|(head, find)| {
+            let id = client.profile.original_id(&head.answer(self.now.time()))?;
+            self.submission.url.join(&find(&id)?).ok()
+        });
+        let Some(url) = url else {
+            return verdict;
+        };
+        let look = look::asking(&self.submission, url, &client.profile);
+        let again = verdict.with_reach(Reach::Ambiguous).with_advice(Advice::Retry);
+        let began = runtime::now();
+        let attempt = self.log.last().map_or(1, Attempt::number);
+        let mut headers = Vec::new();
+        if let Some(hook) = client.authorize.as_ref().filter(|_| look.url.origin() == self.submission.url.origin()) {
+            let mut parts = Parts::new(&look, client.profile.key_header(), attempt, None);
+            match runtime::within(left, hook.authorize(&mut parts)).await {
+                Some(Ok(())) => headers = parts.into_headers(),
+                Some(Err(_)) | None => return again,
+            }
+        }
+        let left = left.saturating_sub(runtime::now().since(began));
+        let mut progress = Progress::default();
+        let request = request(&look, headers);
+        transport::exchange(&client.http, request, left, client.max_response_bytes, &mut progress).await;
+        self.now = runtime::now();
+        let read = progress.verdict(&client.profile, &Asked::listed(&look.method, &look.headers), self.now.time());
+        if let (Some(attempt), Some(head)) = (self.log.last_mut(), &progress.head) {
+            attempt.looked_up = Some(head.status);
+        }
+        match (read.reach(), read.advice()) {
+            (Reach::Applied, _) => {
+                self.progress.head = progress.head;
+                verdict.with_reach(Reach::Applied).with_advice(Advice::Stop)
+            }
+            // Turned away for good: the server's first word stands, and settles nothing.
+            (_, Advice::Stop) => verdict,
+            (_, Advice::Retry | Advice::RetryAfter(_)) => again,
+        }
+    }
+}
