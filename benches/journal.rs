@@ -108,7 +108,8 @@ struct Operation {
 }
 
 fn operation(owner: oncekey::engine::Owner) -> Operation {
-    let at = Time::from_millis(1_790_000_000_000);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let at = Time::from_millis(u64::try_from(now.as_millis()).unwrap());
     let verdict = Verdict::new(Reach::Applied, Advice::Stop, Why::Success);
     Operation {
         id: IdempotencyKey::random().as_str().to_owned(),
@@ -239,12 +240,15 @@ fn flushes(file: &Path, operations: u32, at_once: u32) -> f64 {
     (traced(operations, file.to_owned()) - few) / f64::from(operations)
 }
 
+/// How many operations are open beside those that have their end.
+const LISTED: usize = 20;
+
 /// How much longer a list takes on one file than on another.
 async fn listing(lots: &Path, few: &Path) -> f64 {
     let mut clients = Vec::new();
     for file in [lots, few] {
         let journal = Sqlite::open(file).await.unwrap();
-        for _ in 0..20 {
+        for _ in 0..LISTED {
             let owner = journal.owner();
             let Operation { id, request, first, .. } = operation(owner);
             let id = OperationId::from(id);
@@ -258,7 +262,7 @@ async fn listing(lots: &Path, few: &Path) -> f64 {
     for _ in 0..200 {
         for (client, took) in clients.iter().zip(&mut took) {
             let began = Instant::now();
-            assert_eq!(client.unfinished().await.unwrap().len(), 20);
+            assert_eq!(client.unfinished().await.unwrap().len(), LISTED);
             took.push(began.elapsed().as_secs_f64());
         }
     }
