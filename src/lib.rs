@@ -36,7 +36,8 @@
 //! | say when a 2xx is final | [`ClientBuilder::judge`] |
 //! | know what an error means | [`Error::effect`], [`ErrorKind`] |
 //! | see what was sent | [`Attempt`], [`Attempt::table`] |
-//! | test against a server that breaks | `sandbox` (feature `sandbox`) |
+//! | test against a server that breaks | `sandbox`, `testing` (feature `sandbox`), `docs/testing.md` |
+//! | use it with `tower` or `reqwest-middleware` | `docs/composition.md` |
 //! | know how it decides | [`engine`], [`Profile::read`] |
 //!
 //! # Features
@@ -48,7 +49,7 @@
 //! - `http2`: HTTP/2, by ALPN. Without it the client speaks HTTP/1.1 alone.
 //! - `gzip`: compressed answers. Without it none is asked for.
 //! - `profile-files`: [`Profile`] as a TOML file, `Profile::from_toml`.
-//! - `sandbox`: the test provider.
+//! - `sandbox`: the test provider, and assertions against its ledger.
 //! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
 //!   (RUSTSEC-2025-0012) and brings a second unmaintained crate; for those who
 //!   have such a schedule already.
@@ -87,6 +88,9 @@ mod runtime;
 #[cfg_attr(docsrs, doc(cfg(feature = "sandbox")))]
 pub mod sandbox;
 mod submission;
+#[cfg(feature = "sandbox")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sandbox")))]
+pub mod testing;
 mod transport;
 
 pub use reqwest;
