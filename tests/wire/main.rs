@@ -6,13 +6,17 @@ mod authorize;
 #[cfg(feature = "backoff")]
 mod backoff;
 mod cancel;
+mod composition;
+mod harness;
 #[cfg(feature = "http2")]
 mod http2;
 mod input;
 mod limits;
 mod methods;
+mod pages;
 mod promises;
 mod secrets;
+mod testing;
 
 use std::time::Duration;
 
