@@ -154,7 +154,7 @@ fn report_of(sandbox: &Sandbox, sent: &Sent, scope: Scope) -> Report {
     let key = key_of(sent);
     let (mut requests, mut ledger) = (sandbox.requests(), sandbox.ledger());
     let seen = requests.len();
-    if matches!(scope, Scope::Key) {
+    if scope == Scope::Key {
         requests.retain(|request| is_under(request.key(), key));
         ledger.retain(|execution| is_under(execution.key(), key));
     }
@@ -180,6 +180,13 @@ pub struct Report {
     requests: Vec<SeenRequest>,
     ledger: Vec<Execution>,
     others: usize,
+}
+
+/// Which requests a report is about.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    All,
+    Key,
 }
 
 /// More rows than these are not read in a terminal.
@@ -239,11 +246,6 @@ impl fmt::Debug for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
-}
-
-enum Scope {
-    All,
-    Key,
 }
 
 /// A letter for each value that differs from those before it.

@@ -64,6 +64,7 @@ async fn main() -> ExitCode {
     }
 }
 
+#[allow(clippy::disallowed_methods)] // a process of its own, whose time is no client's
 async fn serve(options: Options) -> std::io::Result<()> {
     let mut builder = options.profile.rules().port(options.port);
     if let Some((seed, per_mille)) = options.chaos {
@@ -75,6 +76,8 @@ async fn serve(options: Options) -> std::io::Result<()> {
     let control = format!("http://{}", listener.local_addr()?);
 
     let (stop, mut stopped) = mpsc::channel::<()>(1);
+    // Before the line is out: whoever has read it may end this at once.
+    end_with_signal(stop.clone())?;
     end_with_input(stop.clone());
     let line = serde_json::json!({"sandbox": sandbox.url(""), "control": control, "pid": std::process::id()});
     let mut out = std::io::stdout();
@@ -83,7 +86,6 @@ async fn serve(options: Options) -> std::io::Result<()> {
     tokio::select! {
         served = control::serve(&listener, &sandbox, &stop) => served,
         _ = stopped.recv() => Ok(()),
-        () = asked_to_end() => Ok(()),
         () = tokio::time::sleep(Duration::from_secs(options.lifetime)) => Ok(()),
     }
 }
@@ -116,18 +118,21 @@ fn input_is_a_pipe() -> bool {
 }
 
 #[cfg(unix)]
-async fn asked_to_end() {
+fn end_with_signal(stop: mpsc::Sender<()>) -> std::io::Result<()> {
     use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => tokio::select! {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    tokio::spawn(async move {
+        tokio::select! {
             _ = terminate.recv() => {}
-            _ = tokio::signal::ctrl_c() => {}
-        },
-        Err(_) => std::future::pending().await,
-    }
+            _ = interrupt.recv() => {}
+        }
+        let _ = stop.send(()).await;
+    });
+    Ok(())
 }
 
+/// Ctrl-C ends it as it ends any process.
 #[cfg(not(unix))]
-async fn asked_to_end() {
-    let _ = tokio::signal::ctrl_c().await;
+fn end_with_signal(_: mpsc::Sender<()>) -> std::io::Result<()> {
+    Ok(())
 }
