@@ -124,8 +124,16 @@ impl Process {
         String::from_utf8(output.stdout).unwrap()
     }
 
+    /// Within a while; one that does not is killed.
+    #[allow(clippy::disallowed_methods)] // another process's end is waited for
     fn ends(mut self) -> bool {
-        self.child.wait().unwrap().success()
+        for _ in 0..1000 {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.success();
+            }
+            std::thread::sleep(ms(10));
+        }
+        false
     }
 }
 
@@ -302,6 +310,11 @@ fn it_ends_with_its_harness_and_by_itself() {
     let pid = told.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
     assert!(told.ends(), "it was told to, by SIGTERM");
+    // A client that keeps its connection open keeps nothing alive.
+    let stopped = Process::start([]);
+    let mut open = std::net::TcpStream::connect(stopped.url("control").trim_start_matches("http://")).unwrap();
+    open.write_all(b"POST /stop HTTP/1.1\r\nhost: a\r\ncontent-length: 0\r\n\r\n").unwrap();
+    assert!(stopped.ends(), "it was told to, over a connection that stays open");
     let output = Command::new(example()).args(["--fault", "nothing"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && said.contains("no fault is called \"nothing\""), "{said}");
