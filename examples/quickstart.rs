@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use oncekey::sandbox::{Fault, Sandbox};
-use oncekey::{Attempt, Client, Poll, Profile, Retry};
+use oncekey::{Client, Poll, Profile, Retry};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
@@ -72,14 +72,14 @@ async fn pay(troubles: &Troubles) -> Result<bool, Box<dyn Error>> {
 
     let paid = match &sent {
         Ok(response) => {
-            println!("{}", Attempt::table(response.attempts()));
+            println!("{}", response.table());
             let receipt: Receipt = response.json()?;
             let told = if response.is_replay() { "the replay of an answer that was lost" } else { "at first hand" };
             println!("told: {} is {}, {told}", receipt.id, receipt.status);
             true
         }
         Err(error) => {
-            println!("{}", Attempt::table(error.attempts()));
+            println!("{}", error.table());
             println!("told: {error}");
             false
         }

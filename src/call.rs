@@ -13,24 +13,32 @@ use crate::attempt::{Attempt, DateText, Failure, WaitReason};
 use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
-use crate::engine::{Budget, Draw, Entry, History, Outcome, Policy, StopReason, Time, Verdict};
 #[cfg(feature = "journal")]
-use crate::engine::{Effect, MethodKind, Reach};
+use crate::engine::MethodKind;
+use crate::engine::{
+    Advice, Budget, Draw, Effect, Entry, History, Outcome, Policy, Reach, StopReason, Time, Verdict, Why,
+};
 #[cfg(feature = "journal")]
 use crate::error::ErrorKind;
 use crate::error::{Error, Record};
+use crate::event::{About, AttemptEnded, AttemptStarted, Ended, Event, Hook, Waiting};
 #[cfg(feature = "journal")]
-use crate::fingerprint::is_secret;
 #[cfg(feature = "journal")]
 use crate::journal::{Durability, JournalError, JournalErrorKind, StoredAnswer};
 #[cfg(feature = "journal")]
 use crate::logbook::Logbook;
+use crate::look;
 use crate::policy::Schedule;
+#[cfg(feature = "journal")]
 use crate::profile::method_kind;
 use crate::profile::{Asked, Glance};
+use crate::reconcile::Doubtful;
 use crate::response::Response;
 use crate::runtime::{self, Moment};
+#[cfg(feature = "journal")]
+use crate::submission::is_credential;
 use crate::submission::{IdempotencyKey, OperationId, Submission};
+use crate::trace::Trace;
 use crate::transport::{self, Head, Progress};
 
 /// What the hook must leave of an attempt's time.
@@ -57,10 +65,19 @@ struct Call {
     authorized: Vec<(HeaderName, HeaderValue)>,
     authorizing: Duration,
     progress: Progress,
+    /// What is sent in the place of the operation itself: a look at its status resource.
+    look: Option<Box<Submission>>,
+    /// The last answer named that resource, so that it is enough to go on by.
+    names_it: bool,
     /// The last complete head, and the verdict on it.
     last: Option<(Head, Verdict)>,
     /// Why the run stopped, where the engine cannot know.
     problem: Option<Cow<'static, str>>,
+    /// The request's own, after the client's.
+    hook: Option<Hook>,
+    /// What hooks are told that it is called.
+    name: Option<OperationId>,
+    trace: Trace,
     /// How far the entries on record are ahead of the clock: the operation's
     /// own time goes on from there.
     #[cfg(feature = "journal")]
@@ -88,6 +105,8 @@ pub(crate) struct OnRecord {
     pub(crate) history: History,
     pub(crate) logbook: Logbook,
     pub(crate) ahead: Duration,
+    /// The status resource that it is asked after at.
+    pub(crate) look: Option<url::Url>,
 }
 
 impl Operation {
@@ -104,14 +123,27 @@ impl Operation {
     pub(crate) fn on_record(client: Arc<Inner>, submission: Submission, policy: Policy, record: OnRecord) -> Box<Self> {
         let mut call = Call::new(client, submission, &policy, runtime::now());
         call.ahead = record.ahead;
+        call.look = record.look.map(|url| Box::new(look::asking(&call.submission, url, &call.client.profile)));
         call.logbook = Some(Box::new(record.logbook));
         Box::new(Self { call, history: record.history, policy })
+    }
+
+    /// With a hook of the request's own.
+    pub(crate) fn watched(mut self: Box<Self>, hook: Option<Hook>) -> Box<Self> {
+        self.call.hook = hook;
+        if self.call.is_watched() {
+            self.call.name = self.call.submission.operation();
+        }
+        self
     }
 
     /// Carries it to its final answer, or to where it must stop.
     pub(crate) async fn carry_out(mut self: Box<Self>) -> Result<Response, Error> {
         match self.run().await {
-            Ok(outcome) => self.finish(outcome),
+            Ok(outcome) => {
+                let outcome = self.reconciled(outcome).await;
+                self.finish(outcome)
+            }
             #[cfg(feature = "journal")]
             Err(broken) => Err(self.broken(broken)),
             #[cfg(not(feature = "journal"))]
@@ -119,9 +151,37 @@ impl Operation {
         }
     }
 
+    /// What a look-up by the caller's own reference makes of an end in doubt.
+    pub(crate) async fn reconciled(&mut self, outcome: Outcome) -> Outcome {
+        let client = Arc::clone(&self.call.client);
+        let Some(hook) = client.reconcile_with.as_ref().filter(|_| self.history.effect() == Effect::Unknown) else {
+            return outcome;
+        };
+        let doubtful = Doubtful { submission: &self.call.submission, id: self.call.submission.operation() };
+        let found = runtime::within(self.policy.attempt_time(), hook.reconcile(&doubtful)).await;
+        self.call.now = runtime::now();
+        let Some(Ok(found)) = found else {
+            return outcome;
+        };
+        let at = self.call.now().max(self.history.latest());
+        let by = format!("reconcile: {}", found.evidence()).into();
+        let entry = Entry::Resolved { effect: found.effect(), by, at };
+        let mut after = self.history.clone();
+        if after.apply(&entry).is_err() {
+            return outcome;
+        }
+        // What is not on record is not settled.
+        if self.call.record(&entry, &after, self.policy.attempt_time()).await.is_err() {
+            return outcome;
+        }
+        self.history = after;
+        Outcome::Resolved(self.history.effect())
+    }
+
     /// Carries it to its end, by which it can be finished.
     pub(crate) async fn run(&mut self) -> Result<Outcome, Broken> {
-        driver::run(&mut self.call, &mut self.history, &self.policy).await
+        let scope = self.call.trace.operation();
+        scope.around(driver::run(&mut self.call, &mut self.history, &self.policy)).await
     }
 
     /// Whether this run has sent something, or was about to.
@@ -215,10 +275,28 @@ impl Operation {
             resume_at: None,
             source: Some(Box::new(failure)),
         };
-        Error::on_record(kind, what, record)
+        let error = Error::on_record(kind, what, record);
+        self.tell_end(Err(&error));
+        error
     }
 
     fn finish(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
+        let end = self.end(outcome);
+        self.tell_end(end.as_ref());
+        end
+    }
+
+    /// Whatever comes back is told, once.
+    pub(crate) fn tell_end(&mut self, end: Result<&Response, &Error>) {
+        let (effect, attempts) = match end {
+            Ok(response) => (self.history.effect(), response.attempts()),
+            Err(error) => (error.effect(), error.attempts()),
+        };
+        self.call.trace.ended(effect, end.err().map(Error::kind), attempts.len());
+        self.call.tell(|about, _| Event::Ended(Ended::new(about, end, effect)));
+    }
+
+    fn end(&mut self, outcome: Outcome) -> Result<Response, Error> {
         let call = &mut self.call;
         let history = &self.history;
         if history.attempts() == 0
@@ -277,6 +355,7 @@ impl Call {
     fn new(client: Arc<Inner>, submission: Submission, policy: &Policy, now: Moment) -> Self {
         Self {
             schedule: client.schedule(),
+            trace: Trace::of(&submission, client.profile.id()),
             client,
             submission,
             now,
@@ -286,13 +365,46 @@ impl Call {
             authorized: Vec::new(),
             authorizing: Duration::ZERO,
             progress: Progress::default(),
+            look: None,
+            names_it: false,
             last: None,
             problem: None,
+            hook: None,
+            name: None,
             #[cfg(feature = "journal")]
             ahead: Duration::ZERO,
             #[cfg(feature = "journal")]
             logbook: None,
         }
+    }
+
+    fn is_watched(&self) -> bool {
+        self.hook.is_some() || self.client.on_event.is_some()
+    }
+
+    /// Tells the hooks. Time may pass meanwhile.
+    fn tell<'a>(&'a mut self, event: impl FnOnce(About<'a>, Option<&'a Attempt>) -> Event<'a>) {
+        if !self.is_watched() {
+            return;
+        }
+        let about = About { operation: self.name.as_ref(), submission: &self.submission };
+        let event = event(about, self.log.last());
+        for hook in [&self.client.on_event, &self.hook].into_iter().flatten() {
+            hook(&event);
+        }
+        self.now = runtime::now();
+    }
+
+    /// The last attempt ended: spans and hooks are told.
+    fn tell_ended(&mut self, after: &History, wait: Option<Duration>) {
+        let contested = self.submission.key.as_ref().is_some_and(IdempotencyKey::is_contested);
+        let effect = after.effect_with(contested);
+        if let Some(attempt) = self.log.last() {
+            self.trace.attempt_ended(attempt, effect, wait);
+        }
+        self.tell(|about, attempt| {
+            Event::AttemptEnded(AttemptEnded::new(about, attempt.expect("what ended was started"), effect))
+        });
     }
 
     /// Writes it into the record. Time passes meanwhile.
@@ -303,7 +415,9 @@ impl Call {
             return Ok(());
         };
         let written = match entry {
-            Entry::Started { .. } => book.announce(entry, after, Durability::Flushed, left).await,
+            Entry::Started { .. } | Entry::Resolved { .. } => {
+                book.announce(entry, after, Durability::Flushed, left).await
+            }
             Entry::Interrupted { .. } => book.announce(entry, after, Durability::Visible, left).await,
             _ => book.note(entry, after, answer, left).await,
         };
@@ -326,28 +440,99 @@ impl Call {
     fn answer_of(&self, entry: &Entry) -> Option<StoredAnswer> {
         let came =
             matches!(entry, Entry::Ended { .. }) && self.log.last().is_some_and(|attempt| attempt.status.is_some());
-        let (head, _) = self.last.as_ref().filter(|_| came && self.logbook.is_some())?;
+        let (head, verdict) = self.last.as_ref().filter(|_| came && self.logbook.is_some())?;
+        // What names the status resource is kept until the end.
+        let ends = matches!(verdict.reach(), Reach::Applied | Reach::Rejected);
+        if self.look.is_some() && !self.names_it && !ends {
+            return None;
+        }
         let mut headers = HeaderMap::with_capacity(head.headers.len());
-        let kept = head.headers.iter().filter(|(name, value)| !is_secret(name, value) && **name != SET_COOKIE);
+        let kept = head.headers.iter().filter(|(name, value)| !is_credential(name, value) && **name != SET_COOKIE);
         for (name, value) in kept {
             headers.append(name.clone(), unshared_value(value));
         }
         Some(StoredAnswer::new(head.status, headers, head.body.clone()))
     }
 
-    fn request(&mut self) -> Request {
-        let submission = &self.submission;
-        let mut request = Request::new(submission.method.clone(), submission.url.clone());
-        let mut headers = HeaderMap::with_capacity(submission.headers.len() + self.authorized.len());
-        for (name, value) in &submission.headers {
-            headers.append(name.clone(), value.clone());
+    /// What goes out next.
+    fn outgoing(&self) -> &Submission {
+        self.look.as_deref().unwrap_or(&self.submission)
+    }
+
+    /// What a status resource says of the operation, and where it is asked next.
+    fn followed(&mut self, read: Verdict) -> Verdict {
+        self.names_it = false;
+        let is_look = self.look.is_some();
+        let Some(head) = &self.progress.head else {
+            return if is_look { look::of_status(read, None) } else { read };
+        };
+        let verdict = if is_look { look::of_status(read, Some(head.status)) } else { read };
+        let Some(find) = &self.client.poll_with else {
+            return verdict;
+        };
+        let base = &self.outgoing().url;
+        let is_pending = matches!(verdict.reach(), Reach::Accepted { .. }) && verdict.why() == Why::Pending;
+        let named = || find(&head.answer(self.now.time())).and_then(|url| base.join(&url).ok());
+        let moved = is_look.then(|| look::see_other(head.status, &head.headers, base)).flatten();
+        let next = match moved {
+            Some(url) => Some(url),
+            None if is_pending || (is_look && verdict.reach() == Reach::Applied) => {
+                let url = named().filter(|url| url.has_host());
+                self.names_it = url.is_some();
+                url
+            }
+            None => None,
+        };
+        let Some(url) = next else {
+            return verdict;
+        };
+        self.look = Some(Box::new(look::asking(&self.submission, url, &self.client.profile)));
+        look::pending(verdict)
+    }
+
+    /// The original in the place of the answer that says that there is one.
+    async fn recovered(&mut self, verdict: Verdict, left: Duration) -> Verdict {
+        if verdict.why() != Why::AlreadyProcessed {
+            return verdict;
         }
-        for (name, value) in self.authorized.drain(..) {
-            headers.insert(name, value);
+        let client = Arc::clone(&self.client);
+        let url = self.progress.head.as_ref().zip(client.recover_with.as_ref()).and_then(|(head, find)| {
+            let id = client.profile.original_id(&head.answer(self.now.time()))?;
+            self.submission.url.join(&find(&id)?).ok()
+        });
+        let Some(url) = url else {
+            return verdict;
+        };
+        let look = look::asking(&self.submission, url, &client.profile);
+        let again = verdict.with_reach(Reach::Ambiguous).with_advice(Advice::Retry);
+        let began = runtime::now();
+        let attempt = self.log.last().map_or(1, Attempt::number);
+        let mut headers = Vec::new();
+        if let Some(hook) = client.authorize.as_ref().filter(|_| look.url.origin() == self.submission.url.origin()) {
+            let mut parts = Parts::new(&look, client.profile.key_header(), attempt, None);
+            match runtime::within(left, hook.authorize(&mut parts)).await {
+                Some(Ok(())) => headers = parts.into_headers(),
+                Some(Err(_)) | None => return again,
+            }
         }
-        *request.headers_mut() = headers;
-        *request.body_mut() = submission.body.clone().map(Body::from);
-        request
+        let left = left.saturating_sub(runtime::now().since(began));
+        let mut progress = Progress::default();
+        let request = request(&look, headers);
+        transport::exchange(&client.http, request, left, client.max_response_bytes, &mut progress).await;
+        self.now = runtime::now();
+        let read = progress.verdict(&client.profile, &Asked::listed(&look.method, &look.headers), self.now.time());
+        if let (Some(attempt), Some(head)) = (self.log.last_mut(), &progress.head) {
+            attempt.looked_up = Some(head.status);
+        }
+        match (read.reach(), read.advice()) {
+            (Reach::Applied, _) => {
+                self.progress.head = progress.head;
+                verdict.with_reach(Reach::Applied).with_advice(Advice::Stop)
+            }
+            // Turned away for good: the server's first word stands, and settles nothing.
+            (_, Advice::Stop) => verdict,
+            (_, Advice::Retry | Advice::RetryAfter(_)) => again,
+        }
     }
 
     fn note_answer(&mut self) {
@@ -382,10 +567,21 @@ impl World for Call {
             // What waits must not hold on to the connection's read buffer.
             head.headers = unshared(&head.headers);
         }
-        runtime::sleep(wait).await;
+        let began = self.now;
+        let last = self.log.last().and_then(|attempt| attempt.verdict);
+        self.tell(|about, _| {
+            let reason = last.map_or(WaitReason::Earlier, WaitReason::of);
+            let until = began.system_time().checked_add(wait).unwrap_or_else(|| began.system_time());
+            let waiting = Waiting::new(about, wait, until, reason);
+            match last.map(|verdict| verdict.reach()) {
+                Some(Reach::Accepted { knows_key: true }) => Event::Polling(waiting),
+                Some(_) | None => Event::Waiting(waiting),
+            }
+        });
+        runtime::sleep(wait.saturating_sub(self.now.since(began))).await;
         let awake = runtime::now();
         if let Some(attempt) = self.log.last_mut() {
-            attempt.wait = attempt.wait.saturating_add(awake.since(self.now));
+            attempt.wait = attempt.wait.saturating_add(awake.since(began));
             attempt.wait_reason = attempt.verdict.map(WaitReason::of);
         }
         self.now = awake;
@@ -395,8 +591,13 @@ impl World for Call {
         let Some(hook) = &self.client.authorize else {
             return Ok(());
         };
+        let outgoing = self.look.as_deref().unwrap_or(&self.submission);
+        // Another origin gets no credentials.
+        if outgoing.url.origin() != self.submission.url.origin() {
+            return Ok(());
+        }
         let previous = self.log.last().and_then(|attempt| attempt.status);
-        let mut parts = Parts::new(&self.submission, self.client.profile.key_header(), attempt, previous);
+        let mut parts = Parts::new(outgoing, self.client.profile.key_header(), attempt, previous);
         // Something must be left for the sending.
         let allowed = limit.saturating_sub(SHORTEST_SEND.min(limit / 2));
         let outcome = runtime::within(allowed, hook.authorize(&mut parts)).await;
@@ -426,19 +627,26 @@ impl World for Call {
     }
 
     async fn send(&mut self, timeout: Duration) -> Verdict {
-        let request = self.request();
+        let authorized = std::mem::take(&mut self.authorized);
+        let request = request(self.outgoing(), authorized);
         // The hook ran inside the attempt's time; the deadline's is counted from now already.
         let timeout = timeout.min(self.attempt_timeout.saturating_sub(std::mem::take(&mut self.authorizing)));
         self.progress = Progress::default();
+        let scope = self.trace.attempt(&self.submission, self.log.last());
         let client = &*self.client;
-        transport::exchange(&client.http, request, timeout, client.max_response_bytes, &mut self.progress).await;
+        let exchange =
+            transport::exchange(&client.http, request, timeout, client.max_response_bytes, &mut self.progress);
+        scope.around(exchange).await;
+        let sent = self.now;
         self.now = runtime::now();
-        let submission = &self.submission;
-        let asked = Asked::listed(&submission.method, &submission.headers)
-            .with_key(submission.key.as_ref().map(|key| key.as_str()))
-            .gone_is_done(submission.gone_is_done);
+        let outgoing = self.outgoing();
+        let asked = Asked::listed(&outgoing.method, &outgoing.headers)
+            .with_key(outgoing.key.as_ref().map(|key| key.as_str()))
+            .gone_is_done(outgoing.gone_is_done);
         let verdict = self.progress.verdict(&self.client.profile, &asked, self.now.time());
         self.note_answer();
+        let verdict = self.followed(verdict);
+        let verdict = self.recovered(verdict, timeout.saturating_sub(self.now.since(sent))).await;
         if let Some(head) = self.progress.head.take() {
             self.last = Some((head, verdict));
         }
@@ -457,20 +665,41 @@ impl World for Call {
             attempt.verdict = Some(*verdict);
         }
         #[cfg(feature = "journal")]
-        if self.logbook.is_some() {
-            self.write_down(entry, after, left).await?;
-        }
+        let written = if self.logbook.is_some() { self.write_down(entry, after, left).await } else { Ok(()) };
         #[cfg(not(feature = "journal"))]
-        let _ = (after, left);
-        if let Entry::Started { attempt, kind, .. } = entry {
-            self.started = self.now;
-            if let Some(key) = &self.submission.key {
-                key.note_sent(self.now.time());
+        let (written, _) = (Ok(()), left);
+        match entry {
+            Entry::Started { attempt, kind, .. } if written.is_ok() => {
+                if let Some(key) = &self.submission.key {
+                    key.note_sent(self.now.time());
+                }
+                self.log.push(Attempt::started(*attempt, *kind, self.now.system_time()));
+                self.tell(|about, attempt| {
+                    let attempt = attempt.expect("it was just started");
+                    Event::AttemptStarted(AttemptStarted::new(about, attempt))
+                });
+                self.started = self.now;
             }
-            self.log.push(Attempt::started(*attempt, *kind, self.now.system_time()));
+            // It ended, on record or not.
+            Entry::Ended { at, next_at, .. } => self.tell_ended(after, next_at.map(|next| next.since(*at))),
+            _ => {}
         }
-        Ok(())
+        written
     }
+}
+
+fn request(of: &Submission, authorized: impl IntoIterator<Item = (HeaderName, HeaderValue)>) -> Request {
+    let mut request = Request::new(of.method.clone(), of.url.clone());
+    let mut headers = HeaderMap::with_capacity(of.headers.len() + 2);
+    for (name, value) in &of.headers {
+        headers.append(name.clone(), value.clone());
+    }
+    for (name, value) in authorized {
+        headers.insert(name, value);
+    }
+    *request.headers_mut() = headers;
+    *request.body_mut() = of.body.clone().map(Body::from);
+    request
 }
 
 /// Whether another try, later, is what the end leaves open.

@@ -9,10 +9,12 @@ use url::Url;
 use crate::authorize::{AnyAuthorize, Authorize};
 use crate::engine::Policy;
 use crate::error::BuildError;
+use crate::event::{Event, Hook};
 #[cfg(feature = "journal")]
 use crate::journal::Journal;
 use crate::policy::{Poll, Retry, Schedule, limits};
 use crate::profile::{Answer, Judgement, Profile};
+use crate::reconcile::{AnyReconcile, Reconcile};
 use crate::request::{RequestBuilder, SHORT_DEADLINE, SHORTEST_DEADLINE};
 use crate::runtime::Dice;
 
@@ -31,16 +33,26 @@ pub(crate) struct Inner {
     pub(crate) profile: Profile,
     pub(crate) policy: Policy,
     pub(crate) authorize: Option<Box<dyn AnyAuthorize>>,
+    pub(crate) on_event: Option<Hook>,
     pub(crate) dice: Dice,
     pub(crate) max_response_bytes: usize,
     last_url: Mutex<Option<(Box<str>, Url)>>,
     #[cfg(feature = "backoff")]
     backoff: Option<MakeBackoff>,
+    pub(crate) poll_with: Option<PollWith>,
+    pub(crate) recover_with: Option<RecoverWith>,
+    pub(crate) reconcile_with: Option<Box<dyn AnyReconcile>>,
     #[cfg(feature = "journal")]
     pub(crate) journal: Option<Arc<dyn Journal>>,
     #[cfg(feature = "journal")]
     pub(crate) account: Box<str>,
 }
+
+/// From an answer to where the operation is asked after.
+pub(crate) type PollWith = Box<dyn Fn(&Answer<'_>) -> Option<String> + Send + Sync>;
+
+/// From an original's id to where it is fetched.
+pub(crate) type RecoverWith = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 #[cfg(feature = "backoff")]
 type MakeBackoff = Box<dyn Fn() -> Box<dyn backoff::backoff::Backoff + Send> + Send + Sync>;
@@ -165,7 +177,11 @@ pub struct ClientBuilder {
     key_lifetime: Option<Duration>,
     max_response_bytes: Option<usize>,
     authorize: Option<Box<dyn AnyAuthorize>>,
+    on_event: Option<Hook>,
     dice: Dice,
+    poll_with: Option<PollWith>,
+    recover_with: Option<RecoverWith>,
+    reconcile_with: Option<Box<dyn AnyReconcile>>,
     #[cfg(feature = "backoff")]
     backoff: Option<MakeBackoff>,
     #[cfg(feature = "journal")]
@@ -255,6 +271,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Tells what happens to each operation: see [`Event`]. It is called where
+    /// the operation runs, which goes on when it returns, so it should not wait.
+    pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(hook));
+        self
+    }
+
     /// Reads a complete 2xx: is it final, pending, refused, or unclear? It
     /// takes the place of the profile's own judge.
     ///
@@ -272,6 +295,59 @@ impl ClientBuilder {
     /// ```
     pub fn judge(mut self, judge: impl Fn(&Answer<'_>) -> Judgement + Send + Sync + 'static) -> Self {
         self.profile = self.profile.with_judge(Arc::new(judge));
+        self
+    }
+
+    /// Asks after an operation that is still running at its status resource, with
+    /// GET, instead of sending it again: given a 202 or what the `judge` calls
+    /// pending, `find` names that resource's URL, absolute or relative to the
+    /// request's. It is asked of each complete 2xx of the resource too, where
+    /// `None` leaves the reading to the `judge`, and another URL means that it is
+    /// still running.
+    ///
+    /// Polls keep to [`Poll`]. They carry neither key nor body, and to another
+    /// origin no credentials; the `authorize` hook runs before each. A 404 of the
+    /// resource is in doubt, not a refusal of the operation. A `judge` that calls
+    /// its answer refused settles the operation as not applied. With a journal a
+    /// resumed operation goes on polling.
+    ///
+    /// ```
+    /// use oncekey::Client;
+    /// use oncekey::profile::Answer;
+    ///
+    /// let client = Client::builder()
+    ///     .poll_with(|answer: &Answer<'_>| Some(answer.headers().get("location")?.to_str().ok()?.to_owned()))
+    ///     .build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
+    pub fn poll_with<U: ToString>(mut self, find: impl Fn(&Answer<'_>) -> Option<U> + Send + Sync + 'static) -> Self {
+        self.poll_with = Some(Box::new(move |answer| find(answer).map(|url| url.to_string())));
+        self
+    }
+
+    /// Where the original of an operation is fetched that the server says it
+    /// carried out before: from its id, as [`Profile::original_id`] finds it in the
+    /// answer, to a URL, absolute or relative to the request's. Its answer becomes
+    /// the operation's. Without it, and without an id, the effect is `Unknown`.
+    ///
+    /// ```
+    /// use oncekey::{Client, Profile};
+    ///
+    /// let client = Client::builder()
+    ///     .profile(Profile::gocardless())
+    ///     .recover_with(|id| Some(format!("/payments/{id}")))
+    ///     .build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
+    pub fn recover_with<U: ToString>(mut self, find: impl Fn(&str) -> Option<U> + Send + Sync + 'static) -> Self {
+        self.recover_with = Some(Box::new(move |id| find(id).map(|url| url.to_string())));
+        self
+    }
+
+    /// Looks an operation up by a reference of your own when its effect is
+    /// unknown at the end of a run. See [`Reconcile`].
+    pub fn reconcile_with(mut self, hook: impl Reconcile + 'static) -> Self {
+        self.reconcile_with = Some(Box::new(hook));
         self
     }
 
@@ -331,7 +407,8 @@ impl ClientBuilder {
             .deadline(deadline)
             .key_lifetime(key_lifetime)
             .authorizes(self.authorize.is_some())
-            .overlap_is_safe(self.profile.overlap_is_safe());
+            .overlap_is_safe(self.profile.overlap_is_safe())
+            .min_delay(self.profile.min_delay());
         let problem = first_problem(&[
             (self.retry.max_attempts == 0, "max_attempts is 0, and the first attempt counts: give at least 1"),
             (self.retry.base_delay > self.retry.max_delay, "base_delay is longer than max_delay"),
@@ -364,9 +441,13 @@ impl ClientBuilder {
                 profile: self.profile,
                 policy,
                 authorize: self.authorize,
+                on_event: self.on_event,
                 dice: self.dice,
                 max_response_bytes,
                 last_url: Mutex::new(None),
+                poll_with: self.poll_with,
+                recover_with: self.recover_with,
+                reconcile_with: self.reconcile_with,
                 #[cfg(feature = "backoff")]
                 backoff: self.backoff,
                 #[cfg(feature = "journal")]

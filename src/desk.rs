@@ -2,21 +2,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{HeaderName, HeaderValue};
+use url::Url;
 
 use crate::call::{Broken, OnRecord, Operation, may_go_on};
 use crate::client::Inner;
 use crate::engine::{Advice, Again, Effect, Entry, History, Outcome, Policy, Reach, Time};
 use crate::error::{Error, ErrorKind, Record};
-use crate::fingerprint::{Fingerprint, Fingerprinted, is_secret};
+use crate::event::Hook;
+use crate::fingerprint::{Fingerprint, Fingerprinted};
 use crate::journal::{
     Claim, Identity, Journal, JournalError, JournalErrorKind, Scope, Status, Stored, StoredBody, StoredRequest,
 };
 use crate::logbook::Logbook;
 use crate::order::{Order, no_key};
-use crate::profile::Replay;
+use crate::profile::{Answer, Replay};
+use crate::reconcile::Doubtful;
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-use crate::submission::{IdempotencyKey, OperationId};
+use crate::submission::{IdempotencyKey, OperationId, Submission, is_credential};
 
 /// With less than this left, nothing is started any more.
 const SHORTEST: Duration = Duration::from_millis(50);
@@ -32,6 +35,7 @@ pub(crate) struct Desk {
     policy: Policy,
     deadline: Duration,
     began: Moment,
+    on_event: Option<Hook>,
 }
 
 /// What is asked for.
@@ -41,6 +45,9 @@ enum Ask {
     /// The operation of this id, as it is on record, with these credentials.
     Resume(Vec<(HeaderName, HeaderValue)>),
 }
+
+/// What a look-up found: the effect, and by whom on what evidence.
+type Resolution = (Effect, Box<str>);
 
 /// What is to be done with an operation on record.
 enum Found {
@@ -52,7 +59,13 @@ enum Found {
 
 impl Desk {
     pub(crate) fn new(client: Arc<Inner>, journal: Arc<dyn Journal>, policy: Policy) -> Self {
-        Self { client, journal, policy, deadline: policy.run_time(), began: runtime::now() }
+        Self { client, journal, policy, deadline: policy.run_time(), began: runtime::now(), on_event: None }
+    }
+
+    /// With a hook of this request's own.
+    pub(crate) fn watched(mut self, hook: Option<Hook>) -> Self {
+        self.on_event = hook;
+        self
     }
 
     /// Sends it, or goes on with what is on record under its id.
@@ -105,12 +118,19 @@ impl Desk {
                 Found::Answered(answer) => return *answer,
                 Found::Displaced => self.claim(id).await?,
                 Found::TakenUp(mut operation) => match operation.run().await {
-                    Ok(outcome) => return operation.settle(outcome).await,
+                    Ok(outcome) => {
+                        let outcome = operation.reconciled(outcome).await;
+                        return operation.settle(outcome).await;
+                    }
                     Err(Broken::Displaced) if !operation.has_begun() => {
                         operation.give_back();
                         self.claim(id).await?
                     }
-                    Err(Broken::Displaced) => return self.displaced(id).await,
+                    Err(Broken::Displaced) => {
+                        let end = self.displaced(id).await;
+                        operation.tell_end(end.as_ref());
+                        return end;
+                    }
                     Err(broken) => return Err(operation.broken(broken)),
                 },
             };
@@ -121,16 +141,16 @@ impl Desk {
     pub(crate) async fn resolve(
         &self,
         id: &OperationId,
+        scope: &Scope,
         by: Box<str>,
         decide: impl FnOnce(&History, Again) -> Result<Effect, &'static str>,
     ) -> Result<(), Error> {
-        let scope = Scope::new(self.client.profile.id(), self.client.account.clone());
         let claim = self.claim(id).await?;
         let Some(stored) = self.stored_when_free(id).await? else {
             return Err(not_on_record(id));
         };
         let mut history = replayed(&stored)?;
-        if *stored.identity().scope() != scope {
+        if stored.identity().scope() != scope {
             return Err(self.mismatch("the operation belongs to another profile or account", &stored, &history));
         }
         let on_record = self.record(&stored, &history);
@@ -212,9 +232,13 @@ impl Desk {
             .with_key(key, self.policy.key_life())
             .with_profile_version(self.client.profile.version());
         let logbook = Logbook::new(Arc::clone(&self.journal), identity, request, first, claim);
-        let record = OnRecord { history, logbook, ahead: Duration::ZERO };
+        let record = OnRecord { history, logbook, ahead: Duration::ZERO, look: None };
         let policy = self.policy.deadline(self.left());
-        Ok(Found::TakenUp(Operation::on_record(Arc::clone(&self.client), submission, policy, record)))
+        Ok(Found::TakenUp(self.operation(submission, policy, record)))
+    }
+
+    fn operation(&self, submission: Submission, policy: Policy, record: OnRecord) -> Box<Operation> {
+        Operation::on_record(Arc::clone(&self.client), submission, policy, record).watched(self.on_event.clone())
     }
 
     /// What asking again does: the table of the crate's documentation.
@@ -240,6 +264,12 @@ impl Desk {
         if amended.is_none()
             && let Again::Ended(outcome) = history.asked_again(&policy, wall)
         {
+            if let Some((effect, by)) = self.settled_by_look_up(&stored, &history, ask).await? {
+                // Given up, so that the decision can be written down; then it is looked at anew.
+                drop(claim);
+                self.resolve(stored.identity().id(), scope, by, |_, _| Ok(effect)).await?;
+                return Ok(Found::Displaced);
+            }
             return Ok(Found::Answered(Box::new(self.answered(outcome, &stored, &history))));
         }
         let order = self.order_again(&stored, &history, ask, amended.as_ref().map(|(_, request)| request))?;
@@ -334,6 +364,12 @@ impl Desk {
         wall: Time,
     ) -> Result<Found, Error> {
         let on_record = self.record(stored, &history);
+        let look = self.status_resource(stored, &order.url);
+        if history.is_linked() && look.is_none() {
+            let what = "it is pending, and the status resource that it is asked after at is not on record";
+            return Err(Error::on_record(ErrorKind::Pending, what, on_record));
+        }
+        let look = look.filter(|_| history.is_linked());
         let ahead = history.latest().since(wall);
         let mut entries = vec![Entry::Resumed { owner: self.journal.owner(), at: wall }];
         if amended.is_some() {
@@ -349,8 +385,8 @@ impl Desk {
         match logbook.take_up(entries, amended, &history, self.left()).await {
             Ok(()) => {
                 let policy = policy.deadline(self.left());
-                let record = OnRecord { history, logbook, ahead };
-                Ok(Found::TakenUp(Operation::on_record(Arc::clone(&self.client), submission, policy, record)))
+                let record = OnRecord { history, logbook, ahead, look };
+                Ok(Found::TakenUp(self.operation(submission, policy, record)))
             }
             Err(error) if error.kind() == JournalErrorKind::Conflict => Ok(Found::Displaced),
             Err(error) => {
@@ -358,6 +394,34 @@ impl Desk {
                 Err(Error::on_record(ErrorKind::Journal, "that it is taken up could not be written down", record))
             }
         }
+    }
+
+    /// Where an operation on record is asked after, if its last answer names that.
+    fn status_resource(&self, stored: &Stored, base: &Url) -> Option<Url> {
+        let (find, answer) = self.client.poll_with.as_ref().zip(stored.answer())?;
+        let answer = Answer::new(answer.status(), answer.headers(), answer.body());
+        base.join(&find(&answer)?).ok().filter(Url::has_host)
+    }
+
+    /// Whether a look-up by the caller's own reference settles what is in doubt.
+    async fn settled_by_look_up(
+        &self,
+        stored: &Stored,
+        history: &History,
+        ask: &Ask,
+    ) -> Result<Option<Resolution>, Error> {
+        let Some(hook) = self.client.reconcile_with.as_ref().filter(|_| history.effect() == Effect::Unknown) else {
+            return Ok(None);
+        };
+        let submission = self.order_again(stored, history, ask, None)?.submission(&self.client.profile)?;
+        let doubtful = Doubtful { submission: &submission, id: Some(stored.identity().id().clone()) };
+        let found = runtime::within(self.policy.attempt_time(), hook.reconcile(&doubtful)).await;
+        Ok(match found {
+            Some(Ok(found)) if found.effect() != Effect::Unknown => {
+                Some((found.effect(), format!("reconcile: {}", found.evidence()).into()))
+            }
+            _ => None,
+        })
     }
 
     /// Somebody else took it up while an attempt of ours was on its way. Theirs
@@ -440,6 +504,24 @@ impl Desk {
     }
 }
 
+/// A request that cannot be made says nothing about what was sent under its
+/// operation's id before: that is on record.
+pub(crate) async fn with_the_effect_on_record(
+    error: Error,
+    journal: Option<&dyn Journal>,
+    id: Option<OperationId>,
+) -> Error {
+    let Some((journal, id)) = journal.zip(id) else {
+        return error;
+    };
+    let effect = match journal.load(&id).await {
+        Ok(None) => return error,
+        Ok(Some(stored)) => replayed(&stored).map_or(Effect::Unknown, |history| history.effect()),
+        Err(_) => Effect::Unknown,
+    };
+    error.of_operation(id, effect)
+}
+
 /// The history of an operation on record. A success whose answer is not kept
 /// reads as one whose answer was lost: it may be asked for again.
 pub(crate) fn replayed(stored: &Stored) -> Result<History, Error> {
@@ -494,9 +576,9 @@ fn stored_request(order: &Order) -> StoredRequest {
 }
 
 fn plain(headers: &[(HeaderName, HeaderValue)]) -> Vec<(HeaderName, HeaderValue)> {
-    headers.iter().filter(|(name, value)| !is_secret(name, value)).cloned().collect()
+    headers.iter().filter(|(name, value)| !is_credential(name, value)).cloned().collect()
 }
 
 fn secrets(headers: &[(HeaderName, HeaderValue)]) -> Vec<(HeaderName, HeaderValue)> {
-    headers.iter().filter(|(name, value)| is_secret(name, value)).cloned().collect()
+    headers.iter().filter(|(name, value)| is_credential(name, value)).cloned().collect()
 }

@@ -3,7 +3,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::SystemTime;
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Table};
 use crate::engine::{Effect, Outcome, Reach, StopReason, Verdict, Why};
 use crate::response::Response;
 use crate::submission::{IdempotencyKey, OperationId};
@@ -173,6 +173,29 @@ pub enum ErrorKind {
     Contradicted,
 }
 
+impl ErrorKind {
+    /// Its name for machines: the `error.type` of a span.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Authorize => "authorize",
+            Self::Journal => "journal",
+            Self::Mismatch => "mismatch",
+            Self::Busy => "busy",
+            Self::Resolved => "resolved",
+            Self::Connect => "connect",
+            Self::Pending => "pending",
+            Self::Refused => "refused",
+            Self::Rejected => "rejected",
+            Self::Unsettled => "unsettled",
+            Self::TooLarge => "too_large",
+            Self::Exhausted => "exhausted",
+            Self::KeyExpired => "key_expired",
+            Self::Contradicted => "contradicted",
+        }
+    }
+}
+
 impl Error {
     /// A request that was never sent, with what is wrong with it.
     pub(crate) fn request(what: impl Into<Cow<'static, str>>, effect: Effect, source: Option<Cause>) -> Self {
@@ -200,10 +223,33 @@ impl Error {
         Self::new(ErrorKind::Request, "the HTTP client would not send such a request".into(), record)
     }
 
+    /// A run whose end nobody will see.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn cut_off(what: &'static str, effect: Effect) -> Self {
+        let record = Record {
+            effect,
+            operation: None,
+            key: None,
+            attempts: Vec::new(),
+            response: None,
+            resume_at: None,
+            source: None,
+        };
+        Self::new(ErrorKind::Unsettled, what.into(), record)
+    }
+
     /// An end that has to do with the record.
     #[cfg(feature = "journal")]
     pub(crate) fn on_record(kind: ErrorKind, what: impl Into<Cow<'static, str>>, record: Record) -> Self {
         Self::new(kind, what.into(), record)
+    }
+
+    /// The same of an operation of this name, of which this is known.
+    #[cfg(feature = "journal")]
+    pub(crate) fn of_operation(mut self, id: OperationId, effect: Effect) -> Self {
+        self.0.operation = Some(id);
+        self.0.effect = effect;
+        self
     }
 
     fn new(kind: ErrorKind, what: Cow<'static, str>, record: Record) -> Self {
@@ -237,6 +283,11 @@ impl Error {
         &self.0.attempts
     }
 
+    /// Those attempts as a table, with a picture of their time; see [`Attempt::table`].
+    pub fn table(&self) -> Table<'_> {
+        Attempt::table(self.attempts())
+    }
+
     /// The last answer of this run whose head was complete, even if a later
     /// attempt had none; its body is as much as came.
     pub fn response(&self) -> Option<&Response> {
@@ -261,6 +312,11 @@ impl fmt::Display for Error {
         }
         f.write_str(match self.0.effect {
             Effect::NotApplied => "; it was not carried out",
+            Effect::Applied
+                if matches!(self.0.kind, ErrorKind::Mismatch | ErrorKind::Request | ErrorKind::Resolved) =>
+            {
+                "; it was carried out"
+            }
             Effect::Applied => "; it was carried out, its answer is missing",
             Effect::Unknown if self.0.kind == ErrorKind::Request => {
                 "; whether an earlier use of its key was carried out is unknown"
@@ -364,6 +420,11 @@ pub struct BuildError {
 impl BuildError {
     pub(crate) fn new(what: impl Into<Cow<'static, str>>) -> Self {
         Self { what: what.into(), source: None }
+    }
+
+    #[cfg(feature = "blocking")]
+    pub(crate) fn thread(source: std::io::Error) -> Self {
+        Self { what: "the client's thread could not be started".into(), source: Some(Box::new(source)) }
     }
 
     pub(crate) fn http(source: reqwest::Error) -> Self {

@@ -3,12 +3,14 @@ use std::fmt;
 use bytes::Bytes;
 use hmac::{Hmac, Mac};
 use http::Method;
-use http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
+use http::header::{CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue};
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use sha2::Sha256;
 use url::Url;
+
+use crate::submission::is_credential;
 
 /// What tells one request from another without holding it: HMAC-SHA-256 over
 /// method, URL, content type, the caller's headers, account and body. A plain
@@ -92,16 +94,14 @@ pub(crate) struct Fingerprinted<'a> {
     pub(crate) account: &'a str,
 }
 
-/// Whether a header must never be written down.
-pub(crate) fn is_secret(name: &HeaderName, value: &HeaderValue) -> bool {
-    value.is_sensitive() || *name == AUTHORIZATION || *name == COOKIE || *name == PROXY_AUTHORIZATION
-}
-
 /// Headers that differ from call to call by their nature.
 const PER_CALL: [&str; 6] = ["date", "traceparent", "tracestate", "baggage", "x-request-id", "x-correlation-id"];
 
 fn counts(name: &HeaderName, value: &HeaderValue) -> bool {
-    *name != CONTENT_TYPE && *name != CONTENT_LENGTH && !is_secret(name, value) && !PER_CALL.contains(&name.as_str())
+    *name != CONTENT_TYPE
+        && *name != CONTENT_LENGTH
+        && !is_credential(name, value)
+        && !PER_CALL.contains(&name.as_str())
 }
 
 /// Deeper than this a body counts byte for byte.

@@ -35,7 +35,10 @@
 //! | bring fresh credentials to each attempt | [`Authorize`] |
 //! | say when a 2xx is final | [`ClientBuilder::judge`] |
 //! | know what an error means | [`Error::effect`], [`ErrorKind`] |
-//! | see what was sent | [`Attempt`], [`Attempt::table`] |
+//! | survive a crash | `journal`, [`RequestBuilder::operation`], `Client::resume` (feature `journal`) |
+//! | do without async | `blocking` (feature `blocking`) |
+//! | see what was sent | [`Attempt`], [`Error::table`], [`Response::table`] |
+//! | be told while it happens | [`Event`], [`ClientBuilder::on_event`], feature `tracing` |
 //! | test against a server that breaks | `sandbox`, `testing` (feature `sandbox`), `docs/testing.md` |
 //! | use it with `tower` or `reqwest-middleware` | `docs/composition.md` |
 //! | know how it decides | [`engine`], [`Profile::read`] |
@@ -48,11 +51,22 @@
 //! - `native-tls`: TLS by the operating system's library.
 //! - `http2`: HTTP/2, by ALPN. Without it the client speaks HTTP/1.1 alone.
 //! - `gzip`: compressed answers. Without it none is asked for.
+//! - `journal`: operations on record, under ids of your own; in memory.
+//! - `sqlite`: the record in a file, `journal::Sqlite`. `sqlx` needs Rust 1.94.
 //! - `profile-files`: [`Profile`] as a TOML file, `Profile::from_toml`.
+//! - `blocking`: the same for threads, `oncekey::blocking`, without a
+//!   runtime of your own.
 //! - `sandbox`: the test provider, and assertions against its ledger.
 //! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
 //!   (RUSTSEC-2025-0012) and brings a second unmaintained crate; for those who
 //!   have such a schedule already.
+//! - `tracing`: spans named `oncekey.operation` and `oncekey.attempt`, with the
+//!   fields of OpenTelemetry's conventions for HTTP clients
+//!   (`http.request.method`, `http.request.resend_count`,
+//!   `http.response.status_code`, `server.address`, `server.port`, `url.path`,
+//!   `error.type`) and `oncekey.operation.id`, `oncekey.profile`,
+//!   `oncekey.attempts`, `oncekey.attempt.kind`, `oncekey.verdict`,
+//!   `oncekey.wait_ms`, `oncekey.effect`. Level `INFO`, target `oncekey`.
 //! - `full`: all of these but `native-tls`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -60,6 +74,9 @@ extern crate alloc;
 
 mod attempt;
 mod authorize;
+#[cfg(feature = "blocking")]
+#[cfg_attr(docsrs, doc(cfg(feature = "blocking")))]
+pub mod blocking;
 mod call;
 mod client;
 #[cfg(feature = "journal")]
@@ -68,6 +85,7 @@ mod desk;
 pub mod driver;
 pub mod engine;
 mod error;
+mod event;
 #[cfg(feature = "journal")]
 mod fingerprint;
 #[cfg(feature = "journal")]
@@ -75,10 +93,12 @@ mod fingerprint;
 pub mod journal;
 #[cfg(feature = "journal")]
 mod logbook;
+mod look;
 mod order;
 mod pairs;
 mod policy;
 pub mod profile;
+mod reconcile;
 #[cfg(feature = "journal")]
 mod recover;
 mod request;
@@ -91,6 +111,7 @@ mod submission;
 #[cfg(feature = "sandbox")]
 #[cfg_attr(docsrs, doc(cfg(feature = "sandbox")))]
 pub mod testing;
+mod trace;
 mod transport;
 
 pub use reqwest;
@@ -100,8 +121,10 @@ pub use authorize::{Authorize, HeaderRefused, Parts};
 pub use client::{Client, ClientBuilder};
 pub use engine::Effect;
 pub use error::{BuildError, Error, ErrorKind};
+pub use event::{AttemptEnded, AttemptStarted, Ended, Event, Waiting};
 pub use policy::{Poll, Retry};
 pub use profile::{Profile, Replay};
+pub use reconcile::{Doubtful, Found, Reconcile};
 #[cfg(feature = "journal")]
 #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
 pub use recover::{OperationRecord, RecordState, Resume, ResumeAll, Resuming};
@@ -112,6 +135,6 @@ pub use response::Response;
 pub use submission::{IdempotencyKey, OperationId};
 
 /// The README's program, kept compiling.
-#[cfg(all(doctest, feature = "json"))]
+#[cfg(all(doctest, feature = "json", feature = "sqlite"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

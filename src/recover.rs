@@ -17,12 +17,12 @@ use crate::client::{Client, Inner};
 use crate::desk::{Desk, replayed};
 use crate::engine::{Again, Effect, Entry, History, Outcome, Policy, Reach, Verdict};
 use crate::error::Error;
-use crate::fingerprint::is_secret;
+use crate::event::{Event, Hook};
 use crate::journal::{Claim, Journal, JournalError, JournalErrorKind, Scope, Status, Stored, StoredAnswer};
 use crate::request::{SHORT_DEADLINE, SHORTEST_DEADLINE};
 use crate::response::Response;
 use crate::runtime;
-use crate::submission::{IdempotencyKey, OperationId};
+use crate::submission::{IdempotencyKey, OperationId, is_credential};
 
 /// With a journal: what is on record, and going on with it.
 ///
@@ -83,6 +83,7 @@ impl Client {
             credentials: Credentials::default(),
             attempt_timeout: None,
             deadline: None,
+            on_event: None,
         }
     }
 
@@ -110,7 +111,7 @@ impl Client {
             }
             Again::Ended(_) | Again::GoesOn => Ok(effect),
         };
-        self.desk()?.resolve(&id.into(), by.into(), decide).await
+        self.desk()?.resolve(&id.into(), &self.scope(), by.into(), decide).await
     }
 
     /// Gives up an operation that did not take effect: it is never sent again,
@@ -126,7 +127,7 @@ impl Client {
             Effect::Applied => Err("refused: it was carried out"),
             Effect::Unknown => Err("refused: it may have been carried out: look it up, then `resolve` it"),
         };
-        self.desk()?.resolve(&id.into(), "abandoned".into(), decide).await
+        self.desk()?.resolve(&id.into(), &self.scope(), "abandoned".into(), decide).await
     }
 
     fn desk(&self) -> Result<Desk, Error> {
@@ -324,7 +325,7 @@ impl Credentials {
 
     fn set(&mut self, name: HeaderName, value: Option<HeaderValue>) {
         match value {
-            Some(mut value) if is_secret(&name, &value) => {
+            Some(mut value) if is_credential(&name, &value) => {
                 value.set_sensitive(true);
                 self.headers.insert(name, value);
             }
@@ -350,6 +351,7 @@ pub struct Resume {
     credentials: Credentials,
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
+    on_event: Option<Hook>,
 }
 
 impl Resume {
@@ -396,6 +398,12 @@ impl Resume {
         self
     }
 
+    /// Tells what happens to it, after the client's own hook: see [`Event`].
+    pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(hook));
+        self
+    }
+
     /// Goes on with it, until the answer is final or nothing more can safely
     /// be done.
     ///
@@ -430,7 +438,7 @@ impl Resume {
             return Err(Error::request(problem, Effect::Unknown, None));
         }
         let credentials = self.credentials.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-        let desk = Desk::new(Arc::clone(inner), Arc::clone(journal), policy);
+        let desk = Desk::new(Arc::clone(inner), Arc::clone(journal), policy).watched(self.on_event);
         Box::pin(desk.resume(self.id, self.account, credentials)).await
     }
 }
@@ -517,6 +525,12 @@ pub struct Resuming {
 }
 
 impl Resuming {
+    /// Those that were not begun yet.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn left(&self) -> impl Iterator<Item = &OperationId> {
+        self.left.iter()
+    }
+
     /// The next end; `None` when all have ended. To be called in a tokio runtime.
     pub async fn next(&mut self) -> Option<(OperationId, Result<Response, Error>)> {
         std::future::poll_fn(|context| self.poll(context)).await

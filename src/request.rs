@@ -16,13 +16,16 @@ use crate::call::Operation;
 use crate::client::Inner;
 #[cfg(feature = "journal")]
 use crate::desk::Desk;
-#[cfg(feature = "journal")]
+#[cfg(feature = "blocking")]
+use crate::engine::Effect;
+#[cfg(any(feature = "blocking", feature = "journal"))]
 use crate::engine::MethodKind;
 use crate::engine::Policy;
 use crate::error::{Cause, Error};
+use crate::event::{Event, Hook};
 use crate::order::{Order, effect_before};
 use crate::pairs;
-#[cfg(feature = "journal")]
+#[cfg(any(feature = "blocking", feature = "journal"))]
 use crate::profile::method_kind;
 use crate::response::Response;
 use crate::submission::{IdempotencyKey, OperationId, Shown};
@@ -51,6 +54,7 @@ struct Draft {
     gone_is_done: bool,
     attempt_timeout: Option<Duration>,
     deadline: Option<Duration>,
+    on_event: Option<Hook>,
     problem: Option<Problem>,
 }
 
@@ -92,6 +96,7 @@ impl RequestBuilder {
             gone_is_done: false,
             attempt_timeout: None,
             deadline: None,
+            on_event: None,
             problem,
         });
         draft.take_credentials();
@@ -261,6 +266,29 @@ impl RequestBuilder {
         self
     }
 
+    /// What is known of the effect before anything is sent, and without a look
+    /// at the journal: under an id of the caller's own something may be on record.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn effect_before(&self) -> Effect {
+        #[cfg(feature = "journal")]
+        if self.client.journal.is_some() && self.draft.id.is_some() && !self.is_safe() {
+            return Effect::Unknown;
+        }
+        effect_before(&self.draft.method, self.draft.key.as_ref())
+    }
+
+    /// Whether its method has no effect to speak of.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn is_safe(&self) -> bool {
+        method_kind(&self.draft.method) == MethodKind::Safe
+    }
+
+    /// Tells what happens to this operation, after the client's own hook: see [`Event`].
+    pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.draft.on_event = Some(Arc::new(hook));
+        self
+    }
+
     /// Sends it, again and again under the same key, until the answer is final
     /// or nothing more can safely be done.
     ///
@@ -273,17 +301,28 @@ impl RequestBuilder {
     /// `Ok` means that the server carried the operation out. Every error says
     /// truthfully whether it did: [`Error::effect`].
     pub async fn send(self) -> Result<Response, Error> {
-        let Self { client, draft } = self;
+        let Self { client, mut draft } = self;
+        let hook = draft.on_event.take();
         let policy = draft.policy(&client);
-        let order = draft.checked(&client, &policy)?;
+        #[cfg(feature = "journal")]
+        let named = draft.id.clone().filter(|id| id.problem().is_none());
+        let order = match draft.checked(&client, &policy) {
+            Ok(order) => order,
+            #[cfg(feature = "journal")]
+            Err(error) => {
+                return Err(crate::desk::with_the_effect_on_record(error, client.journal.as_deref(), named).await);
+            }
+            #[cfg(not(feature = "journal"))]
+            Err(error) => return Err(error),
+        };
         #[cfg(feature = "journal")]
         if let Some(journal) = client.journal.clone()
             && (order.id.is_some() || method_kind(&order.method) != MethodKind::Safe)
         {
-            return Box::pin(Desk::new(client, journal, policy).send(order)).await;
+            return Box::pin(Desk::new(client, journal, policy).watched(hook).send(order)).await;
         }
         let submission = order.submission(&client.profile)?;
-        Operation::begin(client, submission, policy).carry_out().await
+        Operation::begin(client, submission, policy).watched(hook).carry_out().await
     }
 }
 

@@ -2,7 +2,7 @@ use std::fmt;
 
 use http::{HeaderMap, StatusCode};
 
-use crate::attempt::Attempt;
+use crate::attempt::{Attempt, Table};
 use crate::profile::Replay;
 use crate::submission::IdempotencyKey;
 
@@ -86,6 +86,11 @@ impl Response {
     /// answer that was on record already.
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
+    }
+
+    /// Those attempts as a table, with a picture of their time; see [`Attempt::table`].
+    pub fn table(&self) -> Table<'_> {
+        Attempt::table(&self.attempts)
     }
 
     /// Whether this answer is on record, for a client with a journal.

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
 use url::Url;
 
 use crate::engine::{Entry, KeyOrigin, Time};
@@ -267,6 +267,7 @@ impl OperationId {
 #[cfg(feature = "journal")]
 impl OperationId {
     /// The same, known to be a key: it is abbreviated where it is printed.
+    #[cfg(feature = "sqlite")]
     pub(crate) fn known_as_key(mut self) -> Self {
         self.is_key = true;
         self
@@ -343,8 +344,10 @@ impl Submission {
         Entry::Created { at, key: self.origin, method: method_kind(&self.method), gone_is_done: self.gone_is_done }
     }
 
+    /// What it is called: its key, where it has no name, or the key's for one.
     pub(crate) fn operation(&self) -> Option<OperationId> {
-        self.id.clone().or_else(|| self.key.as_ref().map(OperationId::of_key))
+        let named = self.id.as_ref().filter(|id| self.key.as_ref().is_none_or(|key| key.as_str() != id.as_str()));
+        named.cloned().or_else(|| self.key.as_ref().map(OperationId::of_key))
     }
 }
 
@@ -356,6 +359,11 @@ impl fmt::Debug for Submission {
             .field("key", &self.key)
             .finish_non_exhaustive()
     }
+}
+
+/// Whether a header is a credential: never written down, and not for another origin.
+pub(crate) fn is_credential(name: &HeaderName, value: &HeaderValue) -> bool {
+    value.is_sensitive() || *name == AUTHORIZATION || *name == COOKIE || *name == PROXY_AUTHORIZATION
 }
 
 /// A URL without what may be secret in it: user, password, query, fragment.
@@ -432,7 +440,7 @@ mod tests {
         let submission = Submission {
             method: Method::POST,
             url: Url::parse("https://user:pass@api.example:8443/pay?card=4242#x").unwrap(),
-            headers: vec![(http::header::AUTHORIZATION, "Bearer token".parse().unwrap())],
+            headers: vec![(AUTHORIZATION, "Bearer token".parse().unwrap())],
             body: Some(Bytes::from_static(b"{\"card\":\"4242\"}")),
             key: Some(key),
             origin: KeyOrigin::Drawn,

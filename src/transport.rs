@@ -116,16 +116,21 @@ fn shown(error: reqwest::Error) -> Cause {
     Box::new(error.without_url())
 }
 
+impl Head {
+    /// As the profile's rules and the caller's own read it.
+    pub(crate) fn answer(&self, now: Time) -> Answer<'_> {
+        Answer::new(self.status, &self.headers, &self.body)
+            .with_extent(self.extent)
+            .with_version(self.version)
+            .received(now)
+    }
+}
+
 impl Progress {
     /// What it shows, read by the profile's rules.
     pub(crate) fn verdict(&self, profile: &Profile, asked: &Asked<'_>, now: Time) -> Verdict {
         let exchange = match (&self.head, self.failure) {
-            (Some(head), _) => Exchange::Answered(
-                Answer::new(head.status, &head.headers, &head.body)
-                    .with_extent(head.extent)
-                    .with_version(head.version)
-                    .received(now),
-            ),
+            (Some(head), _) => Exchange::Answered(head.answer(now)),
             (None, Some(Failure::Connect | Failure::ConnectTimeout)) => Exchange::Unsent { hopeless: false },
             (None, Some(Failure::Certificate | Failure::Request)) => Exchange::Unsent { hopeless: true },
             (None, Some(_) | None) => Exchange::NoHead,

@@ -125,6 +125,31 @@ fn the_sandbox_shares_no_code_with_what_it_tests() {
     names_none_of("src/sandbox", &["crate::", "oncekey", "reqwest"]);
 }
 
+/// The public methods of a type.
+fn methods(under: &[&str], of: &str) -> BTreeSet<String> {
+    let (mut found, mut inside) = (BTreeSet::new(), false);
+    for (_, _, line) in under.iter().flat_map(|under| code(under)) {
+        if line.starts_with("impl") {
+            inside = line == format!("impl {of} {{");
+        }
+        let line = line.replace("async ", "").replace("const ", "");
+        if let Some(rest) = line.strip_prefix("pub fn ").filter(|_| inside) {
+            found.insert(rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap().to_owned());
+        }
+    }
+    assert!(!found.is_empty(), "{of} has no method in {under:?}");
+    found
+}
+
+#[test]
+fn the_blocking_surface_is_the_async_one_and_wraps_it() {
+    for of in ["Client", "ClientBuilder", "RequestBuilder", "Resume", "ResumeAll"] {
+        let here = methods(&["src/client.rs", "src/request.rs", "src/recover.rs"], of);
+        assert_eq!(methods(&["src/blocking"], of), here, "{of}");
+    }
+    names_none_of("src/blocking", &["crate::transport", "crate::driver", "crate::desk", "crate::call", "History"]);
+}
+
 #[test]
 fn there_is_one_clock_one_timer_and_one_source_of_randomness() {
     let words = ["SystemTime::now", "Instant::now", "tokio::time", "getrandom::fill", "getrandom::u64"];

@@ -28,6 +28,8 @@ pub struct History {
     pub(super) key_since: Option<Time>,
     /// The server has shown, at some time, that it knows the key.
     knows_key: bool,
+    /// It is asked after at a status resource, and never sent again.
+    pub(super) linked: bool,
     /// How the person or look-up that settled it found it.
     pub(super) resolved: Option<Effect>,
     /// The version of the request, from 1.
@@ -115,6 +117,7 @@ impl History {
             stepped_back: Duration::ZERO,
             key_since,
             knows_key: false,
+            linked: false,
             resolved: None,
             version: 1,
             interrupted_until: Time::from_millis(0),
@@ -192,10 +195,10 @@ impl History {
             self.key_since.get_or_insert(open.at);
         }
         self.standing = self.standing.after(verdict.reach());
-        self.knows_key |= verdict.marked();
+        self.knows_key |= verdict.marked() || verdict.reach() == (Reach::Accepted { knows_key: true });
+        self.linked |= verdict.linked();
         match budget_of(verdict) {
             Budget::Polls => {
-                self.knows_key = true;
                 self.run.polls = self.run.polls.saturating_add(1);
                 self.run.polling_since.get_or_insert(at);
             }
@@ -296,6 +299,8 @@ impl History {
             (Why::Pending, Reach::Accepted { knows_key }) => {
                 if knows_key || self.knows_key {
                     verdict.with_reach(Reach::Accepted { knows_key: true })
+                } else if verdict.linked() {
+                    verdict
                 } else {
                     verdict.with_advice(Advice::Stop)
                 }
@@ -328,6 +333,7 @@ impl History {
                 Draw::GiveUp => return None,
             },
         };
+        let own = own.max(policy.min_delay);
         Some(named.map_or(own, |named| delay::at_least(named, own, entropy.rotate_left(32))))
     }
 
@@ -374,9 +380,13 @@ impl History {
         self.latest
     }
 
-    /// When the key's life began: the first attempt that may have been received.
+    /// When the key's life began: the first attempt that may have been received,
+    /// one that is on its way included.
     pub const fn key_since(&self) -> Option<Time> {
-        self.key_since
+        match (self.key_since, &self.open) {
+            (None, Some(open)) => Some(open.at),
+            (since, _) => since,
+        }
     }
 
     /// When the next attempt may be sent, where the last verdict left that open.
@@ -426,6 +436,12 @@ impl History {
         }
     }
 
+    /// Whether it is asked after at a status resource: the request itself is
+    /// never sent again.
+    pub const fn is_linked(&self) -> bool {
+        self.linked
+    }
+
     /// The version of the request, from 1.
     pub const fn version(&self) -> u32 {
         self.version
@@ -459,13 +475,17 @@ impl History {
     /// Without a key, a method that is not idempotent is sent again only if
     /// nothing of it can have been received.
     pub(super) fn must_not_be_repeated(&self) -> bool {
-        self.key == KeyOrigin::None && self.method == MethodKind::Other && self.standing != Standing::Clean
+        self.key == KeyOrigin::None
+            && self.method == MethodKind::Other
+            && self.standing != Standing::Clean
+            && !self.linked
     }
 }
 
 pub(super) const fn budget_of(verdict: Verdict) -> Budget {
     match verdict.reach() {
         Reach::Accepted { knows_key: true } => Budget::Polls,
+        Reach::Accepted { knows_key: false } if verdict.linked() => Budget::Polls,
         Reach::Unsent
         | Reach::Refused
         | Reach::Ambiguous

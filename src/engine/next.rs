@@ -195,7 +195,8 @@ impl History {
     }
 
     fn key_expires_before(&self, policy: &Policy, at: Time, started: Time, timeout: Duration) -> bool {
-        if self.method == MethodKind::Safe {
+        // A status resource is asked without the key.
+        if self.method == MethodKind::Safe || self.linked {
             return false;
         }
         let margin = policy.margin();

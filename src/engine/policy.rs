@@ -17,6 +17,7 @@ pub struct Policy {
     pub(super) key_lifetime: Duration,
     pub(super) authorizes: bool,
     pub(super) overlap_is_safe: bool,
+    pub(super) min_delay: Duration,
 }
 
 impl Policy {
@@ -36,6 +37,7 @@ impl Policy {
             key_lifetime: Duration::from_secs(86_400),
             authorizes: false,
             overlap_is_safe: true,
+            min_delay: Duration::ZERO,
         }
     }
 
@@ -100,6 +102,13 @@ impl Policy {
     /// timeout of an attempt whose owner died is waited for.
     pub const fn overlap_is_safe(mut self, yes: bool) -> Self {
         self.overlap_is_safe = yes;
+        self
+    }
+
+    /// The shortest wait between two requests under one key, where the API's
+    /// pages name one.
+    pub const fn min_delay(mut self, delay: Duration) -> Self {
+        self.min_delay = delay;
         self
     }
 

@@ -12,17 +12,24 @@ pub struct Verdict {
     advice: Advice,
     why: Why,
     marked: bool,
+    linked: bool,
 }
 
 impl Verdict {
     /// A verdict of these parts, on an answer without a replay mark.
     pub const fn new(reach: Reach, advice: Advice, why: Why) -> Self {
-        Self { reach, advice, why, marked: false }
+        Self { reach, advice, why, marked: false, linked: false }
     }
 
     /// The same with the mark set or cleared; see [`Verdict::marked`].
     pub const fn with_mark(mut self, marked: bool) -> Self {
         self.marked = marked;
+        self
+    }
+
+    /// The same with a status resource named or not; see [`Verdict::linked`].
+    pub const fn with_link(mut self, linked: bool) -> Self {
+        self.linked = linked;
         self
     }
 
@@ -63,6 +70,13 @@ impl Verdict {
     /// that the server knows the key.
     pub const fn marked(&self) -> bool {
         self.marked
+    }
+
+    /// Whether the answer named a status resource, by which the operation is
+    /// asked after with GET: a poll that orders nothing, whether or not the
+    /// server knows the key.
+    pub const fn linked(&self) -> bool {
+        self.linked
     }
 }
 

@@ -114,6 +114,9 @@ fn encode_verdict(verdict: &Verdict) -> Value {
     if let Some(knows_key) = knows_key {
         fields["knows_key"] = knows_key.into();
     }
+    if verdict.linked() {
+        fields["linked"] = true.into();
+    }
     fields
 }
 
@@ -250,7 +253,11 @@ fn decode_verdict(value: &Value) -> Option<Verdict> {
         Value::String(word) if word == "stop" => Advice::Stop,
         wait => Advice::RetryAfter(decode_span(wait)?),
     };
-    Some(Verdict::new(reach, advice, fields.word("why", why)?).with_mark(fields.flag("marked")?))
+    let linked = match fields.0.get("linked") {
+        Some(linked) => linked.as_bool()?,
+        None => false,
+    };
+    Some(Verdict::new(reach, advice, fields.word("why", why)?).with_mark(fields.flag("marked")?).with_link(linked))
 }
 
 /// The request as it is stored.

@@ -155,3 +155,27 @@ fn an_interrupted_attempt_is_waited_for_where_overlap_is_unsafe() {
         let _: Time = history.latest();
     }
 }
+
+/// A status resource is asked with GET: that orders nothing, with or without a
+/// key, whatever the key's age, and without evidence that the server knows it.
+#[test]
+fn what_is_linked_is_polled_and_never_sent_again() {
+    let linked = PENDING.with_link(true);
+    for key in [KeyOrigin::Drawn, KeyOrigin::None] {
+        let mut run = Run::new(policy(), key, MethodKind::Other);
+        assert_eq!(run.finish(&[linked, linked, DONE]), Outcome::Applied, "{key:?}");
+        let mut run = Run::new(policy(), key, MethodKind::Other);
+        assert_eq!(run.finish(&[linked, TIMEOUT, TIMEOUT, TIMEOUT]), Outcome::Stopped(StopReason::Attempts));
+        assert!(run.history.is_linked());
+        assert_eq!(run.effect(), Effect::Unknown);
+        let later = START.after(ms(10 * 3_600_000));
+        assert_eq!(run.history.asked_again(&run.policy, later), Again::GoesOn, "the key is not sent any more");
+    }
+    let mut unproven = Run::new(policy(), KeyOrigin::Drawn, MethodKind::Other);
+    let end = unproven.finish(&[PENDING]);
+    assert!(matches!(end, Outcome::Ended(_)), "{end:?}");
+    // It is no evidence that the server knows the key.
+    let mut run = Run::new(policy(), KeyOrigin::Drawn, MethodKind::Other);
+    let end = run.finish(&[linked, PENDING]);
+    assert!(matches!(end, Outcome::Ended(_)), "{end:?}");
+}

@@ -361,3 +361,20 @@ async fn credentials_are_brought_anew_and_nothing_else() {
     assert_eq!(header(1, "idempotency-key"), header(0, "idempotency-key"));
     assert_eq!(seen[0].body(), seen[1].body());
 }
+
+#[tokio::test]
+async fn a_request_that_cannot_be_made_has_the_effect_on_record() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    let client = builder().retry(hasty()).journal(folder.journal().await).build().unwrap();
+    let bad = |id: &str| pay(&client, &sandbox, id, 1).header("x-bad", "a\nb");
+    let unknown = bad("order-1").send().await.unwrap_err();
+    assert_eq!((unknown.kind(), unknown.effect()), (ErrorKind::Request, Effect::NotApplied), "it was never seen");
+    sandbox.fail_next([Fault::answer_lost()]);
+    pay(&client, &sandbox, "order-1", 1).send().await.unwrap_err();
+    let doubtful = bad("order-1").send().await.unwrap_err();
+    assert_eq!((doubtful.kind(), doubtful.effect()), (ErrorKind::Request, Effect::Unknown));
+    assert_eq!(doubtful.operation().unwrap().as_str(), "order-1");
+    assert!(pay(&client, &sandbox, "order-1", 1).send().await.is_ok());
+    assert_eq!(bad("order-1").send().await.unwrap_err().effect(), Effect::Applied);
+}

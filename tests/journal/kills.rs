@@ -237,8 +237,9 @@ async fn before_the_record() {
     killed("before the record", None, never, 1).await;
 }
 
+/// CRASH-01, a.
 #[tokio::test]
-async fn after_the_record() {
+async fn crash_01_after_the_record() {
     killed("after the record", None, never, 1).await;
 }
 
@@ -253,14 +254,16 @@ async fn in_the_middle_of_the_request() {
     killed(MIDDLE, Some(fault), |sandbox| sandbox.requests().len() == 1, 2).await;
 }
 
+/// CRASH-01, b.
 #[tokio::test]
-async fn after_execution_before_the_answer() {
+async fn crash_01_after_execution_before_the_answer() {
     let fault = Fault::stall_after_executing();
     killed("after execution", Some(fault), |sandbox| sandbox.executions() == 1, 2).await;
 }
 
+/// CRASH-01, c.
 #[tokio::test]
-async fn after_the_answer_before_its_record() {
+async fn crash_01_after_the_answer_before_its_record() {
     killed("after the answer, before its record", None, never, 2).await;
 }
 

@@ -4,8 +4,13 @@
 
 mod again;
 mod contract;
+mod cuts;
+mod examples;
 mod files;
 mod kills;
+mod look;
+mod payctl;
 mod processes;
+mod programs;
 mod reports;
 mod support;

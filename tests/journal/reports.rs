@@ -48,8 +48,7 @@ async fn key_03_one_id_with_another_body() {
     }
 }
 
-// CRASH-01, a to c, is `kills`: `after_the_record`, `after_execution_before_the_answer`,
-// `after_the_answer_before_its_record`.
+// CRASH-01 is in `kills`; its PostgreSQL variant, and CRASH-03's, have no back end yet.
 
 #[tokio::test]
 async fn crash_02_an_abandoned_operation_is_never_resumed() {

@@ -57,26 +57,23 @@ fn shown(file: &str) -> Vec<String> {
     found
 }
 
-/// Times, keys drawn at random, ports and process ids, each as zeros of its length.
+/// Without what differs from run to run: keys drawn at random, ports, process
+/// ids, and all that the table of attempts shows of time.
 pub(crate) fn masked(text: &str) -> String {
-    let mut out = String::new();
+    let (mut out, mut in_table) = (String::new(), false);
     for line in text.lines() {
-        let zeros = |word: &str| word.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect::<String>();
-        let word = |word: &str| {
-            let key = word.strip_suffix('…').is_some_and(|key| key.len() == 8);
-            let span = word.strip_suffix('s').is_some_and(|span| span.parse::<f64>().is_ok());
-            match () {
-                () if key => "00000000…".to_owned(),
-                () if span => zeros(word),
-                () => word.to_owned(),
-            }
-        };
-        let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
-        out.push_str(&after(&line, &["_ms\":", "127.0.0.1:", "\"pid\":"]));
+        in_table = line.starts_with(" # kind") || (in_table && !line.is_empty());
+        let line = if in_table { line.get(..TIMELESS).unwrap_or(line).trim_end() } else { line };
+        let key = |word: &str| word.strip_suffix('…').is_some_and(|key| key.len() == 8);
+        let words = line.split(' ').map(|word| if key(word) { "00000000…" } else { word });
+        out.push_str(&after(&words.collect::<Vec<_>>().join(" "), &["_ms\":", "127.0.0.1:", "\"pid\":"]));
         out.push('\n');
     }
     out
 }
+
+/// The columns of the table of attempts before its times.
+const TIMELESS: usize = 47;
 
 /// The numbers after these become a zero.
 fn after(line: &str, marks: &[&str]) -> String {

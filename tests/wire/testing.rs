@@ -54,10 +54,10 @@ async fn a_second_execution_is_shown_with_the_request_that_caused_it() {
     let expected = "\
 the ledger must hold 1 execution, and holds 2
 
- #  kind       at      took  answer           reading                     then
- 1  first  0.000s    0.000s  500              in doubt, server error      0.000s
- 2  retry  0.000s    0.000s  closed           in doubt, no answer         0.000s
- 3  retry  0.000s    0.000s  201              applied
+ # kind  answer          reading
+ 1 first 500             in doubt
+ 2 retry closed          in doubt
+ 3 retry 201             applied
 
 told: carried out, 201
 
@@ -89,8 +89,8 @@ async fn a_caller_who_is_told_a_lie_is_shown_beside_the_truth() {
     let expected = "\
 the caller is told that it was carried out, and the ledger holds 0 executions
 
- #  kind       at      took  answer           reading                     then
- 1  first  0.000s    0.000s  201              applied
+ # kind  answer          reading
+ 1 first 201             applied
 
 told: carried out, 201
 
@@ -105,8 +105,8 @@ the server's ledger: 0 executions
     let expected = "\
 the caller is told that it was not carried out, and the ledger holds 1 execution
 
- #  kind       at      took  answer           reading                     then
- 1  first  0.000s    0.000s  400              refused, refusal
+ # kind  answer          reading
+ 1 first 400             refused
 
 told: the server refused it (last answer: 400); it was not carried out
 

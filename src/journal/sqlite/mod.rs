@@ -5,6 +5,8 @@
 //! one transaction, [`reader`] reads beside it.
 
 mod batch;
+#[cfg(feature = "blocking")]
+mod blocking;
 mod fault;
 mod instance;
 mod open;

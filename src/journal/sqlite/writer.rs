@@ -63,6 +63,10 @@ const PATIENT: Tries = Tries::AtMost(5000);
 /// and starves under load.
 const LOCK_PAUSE: Duration = Duration::from_millis(1);
 
+/// For how long, at most, a batch waits for one more caller.
+const MOMENT: Duration = Duration::from_micros(40);
+const MOMENTS: u32 = 5;
+
 /// For how long a lock is tried for.
 #[derive(Clone, Copy)]
 enum Tries {
@@ -83,6 +87,8 @@ pub(super) struct Writer {
     flushes: Option<bool>,
     /// Something was committed that may not be on the disk.
     unflushed: bool,
+    /// How many the last commit answered.
+    answered: usize,
 }
 
 impl Writer {
@@ -95,6 +101,7 @@ impl Writer {
             places: Places::default(),
             flushes: None,
             unflushed: false,
+            answered: 0,
         }
     }
 
@@ -155,18 +162,21 @@ impl Writer {
         more
     }
 
-    /// Takes what is queued, until no more comes: callers that a commit has
-    /// just answered ask for their next write at once.
+    /// Takes what is queued. Callers that a commit has just answered ask for
+    /// their next write at once: a moment is given to as many as there were, since
+    /// a flush costs far more.
     fn gather(&mut self) {
+        let mut idle = 0;
         loop {
             let before = self.queue.len();
             while let Ok(job) = self.jobs.try_recv() {
                 self.queue.push_back(job);
             }
-            if self.queue.len() == before {
+            idle = if self.queue.len() == before { idle + 1 } else { 0 };
+            if self.queue.len() >= self.answered || idle > MOMENTS {
                 return;
             }
-            std::thread::yield_now();
+            std::thread::sleep(MOMENT);
         }
     }
 
@@ -218,6 +228,7 @@ impl Writer {
                 Some(other) => others.push(other),
             }
         }
+        self.answered = taken.len();
         let outcomes = self.transact(&taken, &others, flushed).await;
         for (write, outcome) in taken.into_iter().zip(outcomes.writes) {
             let _ = write.reply.send(outcome);

@@ -1,9 +1,14 @@
+mod serialize;
+mod table;
+
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
 use http::StatusCode;
 
 use crate::engine::{Advice, AttemptKind, Reach, Verdict};
+
+pub use table::Table;
 
 /// One attempt in an operation's log. An operation's attempts are what the
 /// server saw of it: nothing below sends anything again.
@@ -20,6 +25,7 @@ pub struct Attempt {
     pub(crate) wait_reason: Option<WaitReason>,
     pub(crate) request_id: Option<Box<str>>,
     pub(crate) date: Option<DateText>,
+    pub(crate) looked_up: Option<StatusCode>,
 }
 
 impl Attempt {
@@ -36,6 +42,7 @@ impl Attempt {
             wait_reason: None,
             request_id: None,
             date: None,
+            looked_up: None,
         }
     }
 
@@ -95,18 +102,24 @@ impl Attempt {
         httpdate::parse_http_date(self.date.as_ref()?.as_str()).ok()
     }
 
-    /// The log as a table, 80 columns wide, to be read in a terminal.
-    pub const fn table(attempts: &[Self]) -> Table<'_> {
-        Table(attempts)
+    /// The status that the original was fetched with, where the server said that
+    /// it had carried it out before; see `ClientBuilder::recover_with`.
+    pub const fn looked_up(&self) -> Option<StatusCode> {
+        self.looked_up
     }
 
-    fn answer(&self) -> String {
-        match (self.status, self.failure) {
-            (Some(status), Some(failure)) => format!("{} {failure}", status.as_u16()),
-            (Some(status), None) => status.as_u16().to_string(),
-            (None, Some(failure)) => failure.as_str().to_owned(),
-            (None, None) => "-".to_owned(),
-        }
+    /// The log as a table of at most 80 columns, with a bar that shows when each
+    /// attempt was on its way (`#`) and what was waited after it (`.`).
+    ///
+    /// ```text
+    ///  # kind  answer          reading                 took   then 0            360ms
+    ///  1 first closed          in doubt                10ms   40ms #.
+    ///  2 retry 503             in doubt                 5ms   85ms   #....
+    ///  3 retry 409             in progress              5ms  205ms        #.........
+    ///  4 poll  201             applied                 10ms                         #
+    /// ```
+    pub const fn table(attempts: &[Self]) -> Table<'_> {
+        Table(attempts)
     }
 }
 
@@ -187,6 +200,22 @@ impl Failure {
             Self::TooLarge => "too long",
         }
     }
+
+    /// Its name for machines: what it is serialised as, and the `error.type` of
+    /// a span.
+    pub const fn code(self) -> &'static str {
+        match self {
+            Self::Request => "request",
+            Self::Connect => "connect",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::Certificate => "certificate",
+            Self::Timeout => "timeout",
+            Self::Broken => "broken",
+            Self::CutBody => "cut_body",
+            Self::StalledBody => "stalled_body",
+            Self::TooLarge => "too_large",
+        }
+    }
 }
 
 impl fmt::Display for Failure {
@@ -205,6 +234,8 @@ pub enum WaitReason {
     Poll,
     /// The server named a shortest wait.
     RetryAfter,
+    /// What an earlier run of the operation left to be waited for.
+    Earlier,
 }
 
 impl WaitReason {
@@ -222,51 +253,23 @@ impl WaitReason {
             Self::Backoff => "backoff",
             Self::Poll => "poll",
             Self::RetryAfter => "retry-after",
+            Self::Earlier => "earlier run",
+        }
+    }
+
+    /// Its name for machines.
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::Backoff => "backoff",
+            Self::Poll => "poll",
+            Self::RetryAfter => "retry_after",
+            Self::Earlier => "earlier",
         }
     }
 }
 
-/// An attempt log as a table; see [`Attempt::table`].
-#[derive(Clone, Copy, Debug)]
-pub struct Table<'a>(&'a [Attempt]);
-
-impl fmt::Display for Table<'_> {
+impl fmt::Display for WaitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, " #  kind       at      took  answer           reading                     then")?;
-        let Some(first) = self.0.first() else {
-            return writeln!(f, "    nothing was sent");
-        };
-        for attempt in self.0 {
-            let at = attempt.started_at.duration_since(first.started_at).unwrap_or_default();
-            let reading = attempt.verdict.map_or_else(|| "not ended".to_owned(), |verdict| verdict.to_string());
-            let then = match attempt.wait_reason {
-                Some(reason) => format!("{} {}", seconds(attempt.wait), short(reason)),
-                None => String::new(),
-            };
-            let line = format!(
-                "{:>2}  {:<5} {:>7} {:>9}  {:<15.15}  {:<26.26}  {}",
-                attempt.number,
-                attempt.kind.as_str(),
-                seconds(at),
-                seconds(attempt.duration),
-                attempt.answer(),
-                reading,
-                then
-            );
-            writeln!(f, "{}", line.trim_end())?;
-        }
-        Ok(())
+        f.pad(self.as_str())
     }
-}
-
-const fn short(reason: WaitReason) -> &'static str {
-    match reason {
-        WaitReason::Backoff | WaitReason::Poll => "",
-        WaitReason::RetryAfter => "asked",
-    }
-}
-
-fn seconds(span: Duration) -> String {
-    let seconds = span.as_secs_f64();
-    if seconds < 100.0 { format!("{seconds:.3}s") } else { format!("{seconds:.0}s") }
 }
