@@ -39,7 +39,8 @@
 //! | do without async | `blocking` (feature `blocking`) |
 //! | see what was sent | [`Attempt`], [`Error::table`], [`Response::table`] |
 //! | be told while it happens | [`Event`], [`ClientBuilder::on_event`], feature `tracing` |
-//! | test against a server that breaks | `sandbox` (feature `sandbox`) |
+//! | test against a server that breaks | `sandbox`, `testing` (feature `sandbox`), `docs/testing.md` |
+//! | use it with `tower` or `reqwest-middleware` | `docs/composition.md` |
 //! | know how it decides | [`engine`], [`Profile::read`] |
 //!
 //! # Features
@@ -55,7 +56,7 @@
 //! - `profile-files`: [`Profile`] as a TOML file, `Profile::from_toml`.
 //! - `blocking`: the same for threads, `oncekey::blocking`, without a
 //!   runtime of your own.
-//! - `sandbox`: the test provider.
+//! - `sandbox`: the test provider, and assertions against its ledger.
 //! - `backoff`: a schedule of the `backoff` crate, which is **unmaintained**
 //!   (RUSTSEC-2025-0012) and brings a second unmaintained crate; for those who
 //!   have such a schedule already.
@@ -107,6 +108,9 @@ mod runtime;
 #[cfg_attr(docsrs, doc(cfg(feature = "sandbox")))]
 pub mod sandbox;
 mod submission;
+#[cfg(feature = "sandbox")]
+#[cfg_attr(docsrs, doc(cfg(feature = "sandbox")))]
+pub mod testing;
 mod trace;
 mod transport;
 

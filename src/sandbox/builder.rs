@@ -4,6 +4,7 @@ use super::Sandbox;
 use super::chaos::Chaos;
 use super::shared::Shared;
 use super::store::KeyRules;
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue, Method, StatusCode};
 use std::fmt;
 use std::sync::Arc;
@@ -21,12 +22,16 @@ pub(super) struct Config {
     pub(super) ignore_keys: bool,
     pub(super) wait_while_in_progress: bool,
     pub(super) in_progress_retry_after: Option<HeaderValue>,
+    pub(super) in_progress_json: Bytes,
     pub(super) reuse_status: StatusCode,
+    pub(super) reuse_json: Bytes,
+    pub(super) compare_requests: bool,
     pub(super) store_errors: bool,
     pub(super) work: Duration,
     pub(super) max_body: usize,
     pub(super) authorization: Option<String>,
     pub(super) chaos: Option<Chaos>,
+    pub(super) port: u16,
 }
 
 /// Configures a [`Sandbox`]. The defaults are those of a good provider.
@@ -47,12 +52,16 @@ impl SandboxBuilder {
                 ignore_keys: false,
                 wait_while_in_progress: false,
                 in_progress_retry_after: None,
+                in_progress_json: Bytes::from_static(br#"{"code":"IDEMPOTENCY_IN_PROGRESS"}"#),
                 reuse_status: StatusCode::CONFLICT,
+                reuse_json: Bytes::from_static(br#"{"code":"IDEMPOTENCY_KEY_REUSED"}"#),
+                compare_requests: true,
                 store_errors: false,
                 work: Duration::ZERO,
                 max_body: 64 * 1024 * 1024,
                 authorization: None,
                 chaos: None,
+                port: 0,
             },
         }
     }
@@ -123,6 +132,27 @@ impl SandboxBuilder {
     /// When `value` can't be the value of a header.
     pub fn in_progress_retry_after(mut self, value: impl AsRef<str>) -> Self {
         self.config.in_progress_retry_after = Some(header_value(value.as_ref()));
+        self
+    }
+
+    /// The JSON of the answer "in progress", as another provider words it. Default:
+    /// `{"code":"IDEMPOTENCY_IN_PROGRESS"}`.
+    pub fn in_progress_json(mut self, body: impl Into<Bytes>) -> Self {
+        self.config.in_progress_json = body.into();
+        self
+    }
+
+    /// The JSON that refuses a key which came with another request. Default:
+    /// `{"code":"IDEMPOTENCY_KEY_REUSED"}`.
+    pub fn reuse_json(mut self, body: impl Into<Bytes>) -> Self {
+        self.config.reuse_json = body.into();
+        self
+    }
+
+    /// Looks at the key alone: another request under it gets the first one's answer, as with Toss
+    /// Payments. Default: requests are compared.
+    pub fn compare_requests(mut self, compare: bool) -> Self {
+        self.config.compare_requests = compare;
         self
     }
 
@@ -198,13 +228,19 @@ impl SandboxBuilder {
         self
     }
 
-    /// Starts to listen on a free port of 127.0.0.1. It runs on the runtime that this is awaited on.
+    /// The port to listen on. Default: 0, any that is free.
+    pub fn port(mut self, port: u16) -> Self {
+        self.config.port = port;
+        self
+    }
+
+    /// Starts to listen on 127.0.0.1. It runs on the runtime that this is awaited on.
     ///
     /// # Errors
     ///
-    /// When no port can be bound.
+    /// When the port can't be bound.
     pub async fn start(self) -> std::io::Result<Sandbox> {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
+        let listener = TcpListener::bind(("127.0.0.1", self.config.port)).await?;
         Sandbox::run(Shared::new(self.config), listener)
     }
 }

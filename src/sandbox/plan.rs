@@ -202,7 +202,7 @@ pub(super) fn marked(answer: Answer, config: &Config) -> Answer {
 }
 
 pub(super) fn in_progress(config: &Config) -> Answer {
-    let answer = Answer::code(StatusCode::CONFLICT, "IDEMPOTENCY_IN_PROGRESS");
+    let answer = Answer::json(StatusCode::CONFLICT, config.in_progress_json.clone());
     match &config.in_progress_retry_after {
         Some(value) => answer.with(RETRY_AFTER, value.clone()),
         None => answer,

@@ -163,13 +163,14 @@ impl Shared {
         };
         let now = self.clock.elapsed();
         let rules = self.config.keys;
-        match state.keys.claim(key, call.fingerprint(), now, rules) {
+        let fingerprint = if self.config.compare_requests { call.fingerprint() } else { Vec::new() };
+        match state.keys.claim(key, fingerprint, now, rules) {
             Claim::Run(ticket) => Admission::Run(Some(ticket)),
             Claim::Replay(answer) => Admission::Answered(marked(answer, &self.config)),
             Claim::InProgress(left) => Admission::Busy(left),
             Claim::Reused => {
                 let status = self.config.reuse_status;
-                Admission::Answered(Answer::code(status, "IDEMPOTENCY_KEY_REUSED"))
+                Admission::Answered(Answer::json(status, self.config.reuse_json.clone()))
             }
         }
     }

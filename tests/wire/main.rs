@@ -8,17 +8,21 @@ mod backoff;
 #[cfg(feature = "blocking")]
 mod blocking;
 mod cancel;
+mod composition;
 mod events;
+mod harness;
 #[cfg(feature = "http2")]
 mod http2;
 mod input;
 mod limits;
 mod look;
 mod methods;
+mod pages;
 mod promises;
 mod secrets;
 #[cfg(feature = "tracing")]
 mod spans;
+mod testing;
 
 use std::time::Duration;
 
