@@ -27,6 +27,8 @@
 //!
 //! # Where to look
 //!
+//! The [`guide`] has a section for each task, and the questions of design.
+//!
 //! | to | see |
 //! |---|---|
 //! | set timeouts, retries, polls | [`ClientBuilder`], [`Retry`], [`Poll`] |
@@ -34,6 +36,7 @@
 //! | bring a key of your own | [`IdempotencyKey`] |
 //! | bring fresh credentials to each attempt | [`Authorize`] |
 //! | say when a 2xx is final | [`ClientBuilder::judge`] |
+//! | poll a status resource, fetch an original, look up by a reference | [`ClientBuilder::poll_with`], [`ClientBuilder::recover_with`], [`Reconcile`] |
 //! | know what an error means | [`Error::effect`], [`ErrorKind`] |
 //! | survive a crash | `journal`, [`RequestBuilder::operation`], `Client::resume` (feature `journal`) |
 //! | do without async | `blocking` (feature `blocking`) |
@@ -88,6 +91,9 @@ mod error;
 mod event;
 #[cfg(feature = "journal")]
 mod fingerprint;
+#[cfg(any(doc, doctest))]
+#[doc = include_str!("guide.md")]
+pub mod guide {}
 #[cfg(feature = "journal")]
 #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
 pub mod journal;

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use url::Url;
 
 use crate::client::{Client, Inner};
-use crate::desk::{Desk, replayed};
+use crate::desk::{Desk, replayed, with_the_effect_on_record};
 use crate::engine::{Again, Effect, Entry, History, Outcome, Policy, Reach, Verdict};
 use crate::error::Error;
 use crate::event::{Event, Hook};
@@ -434,8 +434,8 @@ impl Resume {
             _ => None,
         });
         if let Some(problem) = problem {
-            // The record is not read for it, and so nothing of it is known.
-            return Err(Error::request(problem, Effect::Unknown, None));
+            let error = Error::request(problem, Effect::Unknown, None);
+            return Err(with_the_effect_on_record(error, Some(&**journal), Some(self.id)).await);
         }
         let credentials = self.credentials.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let desk = Desk::new(Arc::clone(inner), Arc::clone(journal), policy).watched(self.on_event);
