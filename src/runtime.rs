@@ -34,6 +34,13 @@ pub(crate) fn time(at: SystemTime) -> Time {
     Time::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
 }
 
+/// So long ago.
+#[cfg(feature = "journal")]
+pub(crate) fn earlier(by: Duration) -> Time {
+    let millis = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+    Time::from_millis(now().time().as_millis().saturating_sub(millis))
+}
+
 /// Where this process's clock began; all in nanoseconds.
 struct Start {
     monotonic: Instant,

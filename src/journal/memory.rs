@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use super::{Append, Doing, Journal, JournalError, JournalErrorKind, NewOperation, Scope, Status, Stored};
 use crate::engine::Owner;
@@ -146,12 +146,12 @@ impl Journal for Memory {
         Box::pin(async move { self.open().map(|_| ()) })
     }
 
-    fn prune(&self, before: SystemTime) -> Doing<'_, u64> {
+    fn prune(&self, older_than: Duration) -> Doing<'_, u64> {
         Box::pin(async move {
-            let before = runtime::time(before);
+            let before = runtime::earlier(older_than);
             let mut pruned = 0;
             for stored in &mut self.open()?.operations {
-                if stored.status == Status::Closed && stored.created_at() < before && stored.request.is_some() {
+                if stored.status == Status::Closed && stored.created_at() <= before && stored.request.is_some() {
                     stored.request = None;
                     stored.answer = None;
                     pruned += 1;

@@ -16,7 +16,7 @@ mod stored;
 
 use std::fmt;
 use std::pin::Pin;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use crate::engine::Owner;
 use crate::submission::OperationId;
@@ -85,10 +85,10 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// What was written is on the disk when this returns.
     fn flush(&self, patience: Duration) -> Doing<'_, ()>;
 
-    /// Drops requests and answers of closed operations that were created before
-    /// `before`, and gives their number. Id, key, fingerprint and entries stay:
-    /// to forget an id would be a second payment.
-    fn prune(&self, before: SystemTime) -> Doing<'_, u64>;
+    /// Drops requests and answers of closed operations that were created at least
+    /// `older_than` ago, and gives their number. Id, key, fingerprint and
+    /// entries stay: to forget an id would be a second payment.
+    fn prune(&self, older_than: Duration) -> Doing<'_, u64>;
 
     /// Flushes and closes it. Whatever is asked of it afterwards fails with
     /// [`Closed`](JournalErrorKind::Closed).

@@ -1,7 +1,7 @@
 //! The contract of `Journal`, one suite for every back end.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use http::header::{HeaderName, HeaderValue};
 use http::{HeaderMap, Method, StatusCode};
@@ -214,8 +214,8 @@ async fn pruning_keeps_what_a_second_payment_would_need(journal: &dyn Journal) {
     }
     let close = Append::new(OperationId::from("old"), 2, vec![ended(1)], Status::Closed).with_answer(Some(answer("a")));
     journal.append(close, PATIENCE).await.unwrap();
-    assert_eq!(journal.prune(SystemTime::UNIX_EPOCH).await.unwrap(), 0);
-    let far = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_001);
+    assert_eq!(journal.prune(Duration::MAX).await.unwrap(), 0);
+    let far = Duration::from_secs(86_400);
     assert_eq!(journal.prune(far).await.unwrap(), 1);
     assert_eq!(journal.prune(far).await.unwrap(), 0);
     let old = journal.load(&OperationId::from("old")).await.unwrap().unwrap();
@@ -241,7 +241,7 @@ async fn a_closed_journal_says_so(journal: &dyn Journal) {
         journal.load(&OperationId::from("a")).await.unwrap_err(),
         journal.list(&scope()).await.unwrap_err(),
         journal.flush(PATIENCE).await.unwrap_err(),
-        journal.prune(SystemTime::UNIX_EPOCH).await.unwrap_err(),
+        journal.prune(Duration::MAX).await.unwrap_err(),
         journal.close().await.unwrap_err(),
     ];
     for error in errors {

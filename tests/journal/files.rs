@@ -316,7 +316,7 @@ async fn no_secret_is_in_the_file() {
         let client = paid_by_card(journal.clone(), &sandbox).await;
         assert_eq!((holds(&folder, TOKEN), holds(&folder, CARD)), (false, card), "{what}");
         assert!(holds(&folder, "order-1"), "the search finds what is there");
-        journal.prune(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40)).await.unwrap();
+        journal.prune(Duration::ZERO).await.unwrap();
         assert!(!holds(&folder, CARD), "{what}: what was pruned is gone");
         drop(client);
         journal.close().await.unwrap();
@@ -410,7 +410,7 @@ async fn a_pruned_operation_is_known_for_ever() {
     let journal = folder.journal().await;
     let client = builder().journal(journal.clone()).build().unwrap();
     let paid = pay(&client, &sandbox, "order-1", 1).send().await.unwrap();
-    assert_eq!(journal.prune(std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1 << 40)).await.unwrap(), 1);
+    assert_eq!(journal.prune(Duration::ZERO).await.unwrap(), 1);
     let other = pay(&client, &sandbox, "order-1", 2).send().await.unwrap_err();
     assert_eq!((other.kind(), other.effect()), (ErrorKind::Mismatch, Effect::Applied));
     let by_id = client.resume("order-1").send().await.unwrap_err();

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use oncekey::engine::{Entry, Owner};
 use oncekey::journal::{Append, Doing, Journal, JournalError, NewOperation, Scope, Sqlite, Stored};
@@ -94,8 +94,8 @@ impl Journal for Halting {
         self.inner.flush(patience)
     }
 
-    fn prune(&self, before: SystemTime) -> Doing<'_, u64> {
-        self.inner.prune(before)
+    fn prune(&self, older_than: Duration) -> Doing<'_, u64> {
+        self.inner.prune(older_than)
     }
 
     fn close(&self) -> Doing<'_, ()> {

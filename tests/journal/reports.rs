@@ -116,8 +116,8 @@ impl Journal for ReadOnly {
     fn flush(&self, patience: Duration) -> oncekey::journal::Doing<'_, ()> {
         self.0.flush(patience)
     }
-    fn prune(&self, before: std::time::SystemTime) -> oncekey::journal::Doing<'_, u64> {
-        self.0.prune(before)
+    fn prune(&self, older_than: Duration) -> oncekey::journal::Doing<'_, u64> {
+        self.0.prune(older_than)
     }
     fn close(&self) -> oncekey::journal::Doing<'_, ()> {
         self.0.close()

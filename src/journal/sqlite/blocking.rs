@@ -1,7 +1,7 @@
 //! The same for threads without a runtime.
 
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 
@@ -49,15 +49,15 @@ impl Sqlite {
     }
 
     /// [`prune`](Journal::prune), and this thread waits: drops requests and
-    /// answers of closed operations that were created before `before`, and gives
-    /// their number.
+    /// answers of closed operations that were created longer ago than `older_than`, and
+    /// gives their number.
     ///
     /// # Errors
     ///
     /// [`JournalError`]: it cannot be written, it was closed, or this is inside
     /// a runtime.
-    pub fn blocking_prune(&self, before: SystemTime) -> Result<u64, JournalError> {
-        wait(self.prune(before))
+    pub fn blocking_prune(&self, older_than: Duration) -> Result<u64, JournalError> {
+        wait(self.prune(older_than))
     }
 
     /// [`close`](Journal::close), and this thread waits: flushes and closes it.

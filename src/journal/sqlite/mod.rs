@@ -19,7 +19,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnection, SqlitePool};
 use tokio::sync::{mpsc, oneshot};
@@ -245,10 +245,10 @@ impl Journal for Sqlite {
         })
     }
 
-    fn prune(&self, before: SystemTime) -> Doing<'_, u64> {
+    fn prune(&self, older_than: Duration) -> Doing<'_, u64> {
         Box::pin(async move {
             let (reply, outcome) = oneshot::channel();
-            let before = row::integer(runtime::time(before).as_millis());
+            let before = row::integer(runtime::earlier(older_than).as_millis());
             self.inner.ask(Job::Prune(before, reply))?;
             outcome.await.unwrap_or_else(|_| Err(lost()))
         })

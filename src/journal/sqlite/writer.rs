@@ -87,8 +87,9 @@ pub(super) struct Writer {
     flushes: Option<bool>,
     /// Something was committed that may not be on the disk.
     unflushed: bool,
-    /// How many the last commit answered.
-    answered: usize,
+    /// How many may ask next: those that the last commit answered, and those
+    /// that waited meanwhile.
+    expected: usize,
 }
 
 impl Writer {
@@ -101,7 +102,7 @@ impl Writer {
             places: Places::default(),
             flushes: None,
             unflushed: false,
-            answered: 0,
+            expected: 0,
         }
     }
 
@@ -163,8 +164,8 @@ impl Writer {
     }
 
     /// Takes what is queued. Callers that a commit has just answered ask for
-    /// their next write at once: a moment is given to as many as there were, since
-    /// a flush costs far more.
+    /// their next write at once: a moment is given to all that there are, since a
+    /// flush costs far more, and so they stay in one cohort.
     fn gather(&mut self) {
         let mut idle = 0;
         loop {
@@ -173,7 +174,7 @@ impl Writer {
                 self.queue.push_back(job);
             }
             idle = if self.queue.len() == before { idle + 1 } else { 0 };
-            if self.queue.len() >= self.answered || idle > MOMENTS {
+            if self.queue.len() >= self.expected || idle > MOMENTS {
                 return;
             }
             std::thread::sleep(MOMENT);
@@ -228,8 +229,9 @@ impl Writer {
                 Some(other) => others.push(other),
             }
         }
-        self.answered = taken.len();
+        let answered = taken.len();
         let outcomes = self.transact(&taken, &others, flushed).await;
+        self.expected = answered + self.queue.len() + self.jobs.len();
         for (write, outcome) in taken.into_iter().zip(outcomes.writes) {
             let _ = write.reply.send(outcome);
         }
@@ -435,7 +437,7 @@ async fn prune_step(
     let Some(last) = last.try_get::<Option<i64>, _>(0)? else {
         return Ok(None);
     };
-    let old = "op IN (SELECT seq FROM op WHERE seq > ?1 AND seq <= ?2 AND created_at < ?3
+    let old = "op IN (SELECT seq FROM op WHERE seq > ?1 AND seq <= ?2 AND created_at <= ?3
                AND NOT EXISTS (SELECT 1 FROM live WHERE live.op = seq))";
     let mut pruned = 0;
     for (table, counts) in [("request", true), ("amendment", false), ("answer", false)] {
