@@ -1,6 +1,7 @@
 //! What is SQLite's own: locks, owners, durability, faults, secrets.
 #![allow(clippy::disallowed_methods)] // how long a call waits is what is looked at
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use oncekey::engine::{Entry, KeyOrigin, MethodKind, Time};
@@ -13,7 +14,7 @@ use oncekey::{Effect, ErrorKind, OperationId, Retry};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions};
 use sqlx::{ConnectOptions, Connection, Executor, Row};
 
-use crate::support::{Folder, builder, client, pay};
+use crate::support::{Folder, Watched, builder, client, pay};
 
 /// A connection of somebody else's.
 async fn raw(folder: &Folder) -> SqliteConnection {
@@ -161,6 +162,46 @@ async fn busy_comes_only_at_the_deadline() {
     drop(stalled);
     let answer = pay(&other, &sandbox, "order-1", 100).send().await.unwrap();
     assert_eq!((answer.status().as_u16(), sandbox.executions()), (201, 1), "a dropped future frees it at once");
+}
+
+/// Before each attempt its `Started` is on the disk, one flush an attempt; what
+/// came of the one before shares it.
+#[tokio::test]
+async fn send_only_after_started_is_durable() {
+    let folder = Folder::new();
+    let sandbox = Arc::new(Sandbox::start().await.unwrap());
+    sandbox.fail_next([Fault::status(503), Fault::answer_lost()]);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let watched = Watched(folder.journal().await, {
+        let (seen, sandbox) = (Arc::clone(&seen), Arc::clone(&sandbox));
+        move |append: &Append| {
+            let starts = append.entries().iter().any(|entry| matches!(entry, Entry::Started { .. }));
+            seen.lock().unwrap().push((starts, append.durability(), sandbox.requests().len()));
+            Ok(())
+        }
+    });
+    let client = builder().journal(watched).build().unwrap();
+    assert!(pay(&client, &sandbox, "order-1", 1).send().await.unwrap().is_replay());
+    // The first `Started` comes with the creation, which is always flushed.
+    let (started, ended) = ((true, Durability::Flushed), (false, Durability::Visible));
+    let expected = [(ended, 1), (started, 1), (ended, 2), (started, 2), (ended, 3)];
+    let expected: Vec<_> = expected.iter().map(|((starts, durability), sent)| (*starts, *durability, *sent)).collect();
+    assert_eq!(*seen.lock().unwrap(), expected);
+}
+
+/// What ends without effect is on the disk before the caller is told.
+#[tokio::test]
+async fn without_effect_is_flushed_before_it_is_told() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    let client = client(&folder).await;
+    let mut other = raw(&folder).await;
+    let flushes = "SELECT value FROM meta WHERE name = 'flush'";
+    sandbox.fail_next([Fault::status(422)]);
+    let before = number(&mut other, flushes).await;
+    pay(&client, &sandbox, "refused", 1).send().await.unwrap_err();
+    let after = number(&mut other, flushes).await;
+    assert_eq!(after, before + 1, "at once, and not within the 100 ms that a success may take");
 }
 
 #[tokio::test]

@@ -5,13 +5,13 @@
 use std::time::Duration;
 
 use oncekey::engine::{Entry, Time};
-use oncekey::journal::{Journal, JournalErrorKind, codec};
+use oncekey::journal::{JournalError, JournalErrorKind, codec};
 use oncekey::sandbox::{Fault, Sandbox};
 use oncekey::{Client, Effect, ErrorKind, IdempotencyKey, RecordState, Retry};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{ConnectOptions, Connection, Executor, Row};
 
-use crate::support::{Folder, builder, client, pay};
+use crate::support::{Folder, Watched, builder, client, pay};
 
 fn one_attempt() -> Retry {
     Retry::default().max_attempts(1).base_delay(Duration::ZERO)
@@ -74,61 +74,15 @@ async fn crash_02_an_abandoned_operation_is_never_resumed() {
 
 /// Writes that have to do with the end of an attempt fail, as on a file system
 /// that was remounted read-only; the disk that is full is a real one, in `files`.
-#[derive(Debug)]
-struct ReadOnly(oncekey::journal::Sqlite, std::sync::atomic::AtomicBool);
-
-impl Journal for ReadOnly {
-    fn owner(&self) -> oncekey::engine::Owner {
-        self.0.owner()
-    }
-    fn fingerprint_key(&self) -> &[u8; 32] {
-        self.0.fingerprint_key()
-    }
-    fn insert(&self, operation: oncekey::journal::NewOperation, patience: Duration) -> oncekey::journal::Doing<'_, ()> {
-        self.0.insert(operation, patience)
-    }
-    fn append(&self, append: oncekey::journal::Append, patience: Duration) -> oncekey::journal::Doing<'_, ()> {
-        if self.1.load(std::sync::atomic::Ordering::Relaxed) {
-            return Box::pin(async {
-                Err(oncekey::journal::JournalError::new(JournalErrorKind::ReadOnly, "the file became read-only"))
-            });
-        }
-        self.0.append(append, patience)
-    }
-    fn load<'a>(
-        &'a self,
-        id: &'a oncekey::OperationId,
-    ) -> oncekey::journal::Doing<'a, Option<oncekey::journal::Stored>> {
-        self.0.load(id)
-    }
-    fn list<'a>(
-        &'a self,
-        scope: &'a oncekey::journal::Scope,
-    ) -> oncekey::journal::Doing<'a, Vec<oncekey::journal::Stored>> {
-        self.0.list(scope)
-    }
-    fn is_alive(&self, owner: oncekey::engine::Owner) -> oncekey::journal::Doing<'_, bool> {
-        self.0.is_alive(owner)
-    }
-    fn release(&self, id: &oncekey::OperationId) {
-        self.0.release(id);
-    }
-    fn flush(&self, patience: Duration) -> oncekey::journal::Doing<'_, ()> {
-        self.0.flush(patience)
-    }
-    fn prune(&self, older_than: Duration) -> oncekey::journal::Doing<'_, u64> {
-        self.0.prune(older_than)
-    }
-    fn close(&self) -> oncekey::journal::Doing<'_, ()> {
-        self.0.close()
-    }
+fn read_only(_: &oncekey::journal::Append) -> Result<(), JournalError> {
+    Err(JournalError::new(JournalErrorKind::ReadOnly, "the file became read-only"))
 }
 
 #[tokio::test]
 async fn crash_03_the_charge_succeeds_and_cannot_be_written_down() {
     let folder = Folder::new();
     let sandbox = Sandbox::start().await.unwrap();
-    let failing = ReadOnly(folder.journal().await, true.into());
+    let failing = Watched(folder.journal().await, read_only);
     let client = builder().retry(one_attempt()).journal(failing).build().unwrap();
     let first = pay(&client, &sandbox, "order-1", 100).send().await.unwrap();
     assert_eq!(first.recorded().unwrap_err().kind(), JournalErrorKind::ReadOnly);
