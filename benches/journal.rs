@@ -224,7 +224,7 @@ fn flushes(file: &Path, operations: u32, at_once: u32) -> f64 {
     let log = file.with_extension("strace");
     let traced = |operations: u32, file: PathBuf| {
         let done = Command::new("strace")
-            .args(["-f", "-c", "-e", "trace=fsync,fdatasync", "-o"])
+            .args(["-f", "--seccomp-bpf", "-c", "-e", "trace=fsync,fdatasync", "-o"])
             .arg(&log)
             .arg(std::env::current_exe().unwrap())
             .args(["work", file.to_str().unwrap(), &operations.to_string(), &at_once.to_string()])

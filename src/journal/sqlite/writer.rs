@@ -90,6 +90,8 @@ pub(super) struct Writer {
     /// How many may ask next: those that the last commit answered, and those
     /// that waited meanwhile.
     expected: usize,
+    /// What needs no flush was let go first, by the last batch.
+    eased: bool,
 }
 
 impl Writer {
@@ -103,6 +105,7 @@ impl Writer {
             flushes: None,
             unflushed: false,
             expected: 0,
+            eased: false,
         }
     }
 
@@ -211,24 +214,32 @@ impl Writer {
             Job::Flush(_) => true,
             Job::Release(_) | Job::Prune(..) | Job::Close(_) => false,
         };
-        let flushed = self.queue.iter().any(wants_flush);
+        let is_ease = |job: &Job| matches!(job, Job::Write(write) if !write.row.flushed);
+        let is_barrier = |job: &Job| matches!(job, Job::Prune(..) | Job::Close(_));
+        let ready = |queue: &VecDeque<Job>| queue.iter().position(is_barrier).unwrap_or(queue.len());
+        let asked = ready(&self.queue);
+        let wants = self.queue.range(..asked).any(wants_flush);
+        // What needs no flush goes first, once: whoever is answered comes back with what
+        // does, and so as many as there are share one.
+        let flushed = wants && (self.eased || !self.queue.range(..asked).any(is_ease));
+        self.eased = wants && !flushed;
         if let Err(error) = self.begin(flushed, Tries::WhileAsked).await {
             self.fail(&error);
             return;
         }
-        let mut taken = Vec::new();
-        let mut others = Vec::new();
-        while let Some(job) = self.queue.front() {
-            // A transaction that is not flushed must not take what has to be.
-            if matches!(job, Job::Prune(..) | Job::Close(_)) || (!flushed && wants_flush(job)) {
-                break;
-            }
-            match self.queue.pop_front() {
-                Some(Job::Write(write)) if write.ticket.begin() => taken.push(write),
-                Some(Job::Write(_)) | None => {}
-                Some(other) => others.push(other),
+        let (mut taken, mut others, mut left) = (Vec::new(), Vec::new(), VecDeque::new());
+        let rest = self.queue.split_off(ready(&self.queue));
+        for job in std::mem::replace(&mut self.queue, rest) {
+            match job {
+                // A transaction that is not flushed must not take what has to be.
+                job if !flushed && wants_flush(&job) => left.push_back(job),
+                Job::Write(write) if write.ticket.begin() => taken.push(write),
+                Job::Write(_) => {}
+                other => others.push(other),
             }
         }
+        left.append(&mut self.queue);
+        self.queue = left;
         let answered = taken.len();
         let outcomes = self.transact(&taken, &others, flushed).await;
         self.expected = answered + self.queue.len() + self.jobs.len();
