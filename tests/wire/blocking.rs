@@ -403,7 +403,7 @@ mod journal {
         assert_eq!(place.sandbox.executions(), 1);
         assert!(client.unfinished().unwrap().is_empty());
         let refused = client.resume("order:1").header("x-not-a-credential", "1").send();
-        fails(refused, ErrorKind::Request, Effect::Unknown);
+        fails(refused, ErrorKind::Request, Effect::Applied);
         fails(client.resume("order:1").account("acme").send(), ErrorKind::Mismatch, Effect::Applied);
     }
 
