@@ -28,9 +28,10 @@ fn main() -> ExitCode {
             let (operations, at_once) = (operations.parse().unwrap(), at_once.parse().unwrap());
             println!("{}", block_on(ours(Path::new(file), operations, at_once)).as_nanos());
         }
+        ["settle", file, operations] => settled(Path::new(file), operations.parse().unwrap()),
         ["contend", file, seconds] => block_on(contend(Path::new(file), seconds.parse().unwrap())),
         [] => return compare(),
-        _ => panic!("usage: journal [work FILE OPERATIONS AT_ONCE | contend FILE SECONDS]"),
+        _ => panic!("usage: journal [work FILE OPERATIONS AT_ONCE | settle FILE OPERATIONS | contend FILE SECONDS]"),
     }
     ExitCode::SUCCESS
 }
@@ -178,8 +179,8 @@ fn baseline(file: &Path, operations: u32) -> Duration {
     let connection = rusqlite::Connection::open(file).unwrap();
     connection.pragma_update(None, "synchronous", "FULL").unwrap();
     connection.pragma_update(None, "secure_delete", "ON").unwrap();
-    connection.pragma_update(None, "cache_size", -16_384).unwrap();
-    connection.pragma_update(None, "wal_autocheckpoint", 4000).unwrap();
+    connection.pragma_update(None, "cache_size", -65_536).unwrap();
+    connection.pragma_update(None, "wal_autocheckpoint", 10_000).unwrap();
     let began = Instant::now();
     fill(&connection, operations, 64);
     began.elapsed()

@@ -127,6 +127,26 @@ async fn an_owner_lives_as_long_as_its_journal_is_open() {
 }
 
 #[tokio::test]
+async fn nobody_gives_up_what_is_anothers() {
+    let folder = Folder::new();
+    let (one, other) = (folder.journal().await, folder.journal().await);
+    let mut running = operation("a");
+    running = NewOperation::new(
+        running.identity().clone(),
+        running.request().clone(),
+        running.entries().to_vec(),
+        Status::Running(one.owner()),
+    );
+    one.insert(running, PATIENCE).await.unwrap();
+    other.release(&OperationId::from("a"));
+    other.append(resumed(&other, "a", 7), PATIENCE).await.unwrap_err();
+    assert_eq!(other.load(&OperationId::from("a")).await.unwrap().unwrap().status(), Status::Running(one.owner()));
+    one.release(&OperationId::from("a"));
+    one.append(resumed(&one, "a", 7), PATIENCE).await.unwrap_err();
+    assert_eq!(other.load(&OperationId::from("a")).await.unwrap().unwrap().status(), Status::Open);
+}
+
+#[tokio::test]
 async fn a_second_caller_waits_for_the_first_ones_answer() {
     let folder = Folder::new();
     let sandbox = Sandbox::builder().work(Duration::from_millis(100)).start().await.unwrap();
