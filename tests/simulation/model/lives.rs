@@ -167,11 +167,11 @@ impl Sim<'_> {
         self.read_back();
     }
 
-    /// In one of some runs the record is what a file gives back.
+    /// In one of many runs the record is what a file gives back.
     #[cfg(feature = "journal")]
     fn read_back(&mut self) {
         use oncekey::journal::codec::{decode_entry, encode_entry};
-        if self.time.is_multiple_of(16) {
+        if self.time.is_multiple_of(64) {
             let read = self.record.iter().map(|entry| decode_entry(&encode_entry(entry)).expect("it was just written"));
             self.record = read.collect();
         }
