@@ -7,7 +7,7 @@ use reqwest::IntoUrl;
 use url::Url;
 
 use crate::authorize::{AnyAuthorize, Authorize};
-use crate::engine::Policy;
+use crate::engine::{Policy, SHORTEST_ATTEMPT};
 use crate::error::BuildError;
 use crate::event::{Event, Hook};
 #[cfg(feature = "journal")]
@@ -15,7 +15,7 @@ use crate::journal::Journal;
 use crate::policy::{Poll, Retry, Schedule, limits};
 use crate::profile::{Answer, Judgement, Profile};
 use crate::reconcile::{AnyReconcile, Reconcile};
-use crate::request::{RequestBuilder, SHORT_DEADLINE, SHORTEST_DEADLINE};
+use crate::request::{RequestBuilder, SHORT_DEADLINE};
 use crate::runtime::Dice;
 
 /// Sends operations, each under one key, to a final answer. Cheap to clone.
@@ -419,7 +419,7 @@ impl ClientBuilder {
                 connect_timeout > attempt_timeout / 2,
                 "connect_timeout is over half of attempt_timeout, so that a hang while connecting would no longer prove that nothing was sent",
             ),
-            (deadline < SHORTEST_DEADLINE, SHORT_DEADLINE),
+            (deadline < SHORTEST_ATTEMPT, SHORT_DEADLINE),
             (max_response_bytes == 0, "max_response_bytes is 0, with which no answer can be read"),
             (
                 key_lifetime > self.profile.key_lifetime(),

@@ -6,7 +6,7 @@ use url::Url;
 
 use crate::call::{Broken, OnRecord, Operation, may_go_on};
 use crate::client::Inner;
-use crate::engine::{Advice, Again, Effect, Entry, History, Outcome, Policy, Reach, Time};
+use crate::engine::{Advice, Again, Effect, Entry, History, Outcome, Policy, Reach, SHORTEST_ATTEMPT, Time};
 use crate::error::{Error, ErrorKind, Record};
 use crate::event::Hook;
 use crate::fingerprint::{Fingerprint, Fingerprinted};
@@ -20,9 +20,6 @@ use crate::reconcile::Doubtful;
 use crate::response::Response;
 use crate::runtime::{self, Moment};
 use crate::submission::{IdempotencyKey, OperationId, Submission, is_credential};
-
-/// With less than this left, nothing is started any more.
-const SHORTEST: Duration = Duration::from_millis(50);
 
 /// How often a record that another process works on is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -212,7 +209,7 @@ impl Desk {
             if !alive {
                 return Ok(Some(stored));
             }
-            if self.left() < SHORTEST {
+            if self.left() < SHORTEST_ATTEMPT {
                 return Err(self.busy(id).await);
             }
             runtime::sleep(LOOK.min(self.left())).await;

@@ -15,11 +15,11 @@ use url::Url;
 
 use crate::client::{Client, Inner};
 use crate::desk::{Desk, replayed, with_the_effect_on_record};
-use crate::engine::{Again, Effect, Entry, History, Outcome, Policy, Reach, Verdict};
+use crate::engine::{Again, Effect, Entry, History, Outcome, Policy, Reach, SHORTEST_ATTEMPT, Verdict};
 use crate::error::Error;
 use crate::event::{Event, Hook};
 use crate::journal::{Claim, Journal, JournalError, JournalErrorKind, Scope, Status, Stored, StoredAnswer};
-use crate::request::{SHORT_DEADLINE, SHORTEST_DEADLINE};
+use crate::request::SHORT_DEADLINE;
 use crate::response::Response;
 use crate::runtime;
 use crate::submission::{IdempotencyKey, OperationId, is_credential};
@@ -430,7 +430,7 @@ impl Resume {
         }
         let problem = self.credentials.problem.or_else(|| match (self.attempt_timeout, self.deadline) {
             (Some(timeout), _) if timeout.is_zero() => Some("attempt_timeout is zero, in which nothing can be sent"),
-            (_, Some(deadline)) if deadline < SHORTEST_DEADLINE => Some(SHORT_DEADLINE),
+            (_, Some(deadline)) if deadline < SHORTEST_ATTEMPT => Some(SHORT_DEADLINE),
             _ => None,
         });
         if let Some(problem) = problem {

@@ -20,7 +20,7 @@ use crate::desk::Desk;
 use crate::engine::Effect;
 #[cfg(any(feature = "blocking", feature = "journal"))]
 use crate::engine::MethodKind;
-use crate::engine::Policy;
+use crate::engine::{Policy, SHORTEST_ATTEMPT};
 use crate::error::{Cause, Error};
 use crate::event::{Event, Hook};
 use crate::order::{Order, effect_before};
@@ -66,9 +66,6 @@ struct Problem {
 
 /// Far more than any server takes, and less than a header map does.
 pub(crate) const MOST_HEADERS: usize = 1000;
-
-/// An attempt is not started with less than this.
-pub(crate) const SHORTEST_DEADLINE: Duration = Duration::from_millis(50);
 
 pub(crate) const SHORT_DEADLINE: &str = "deadline is under 50 ms, in which no attempt is started";
 
@@ -445,7 +442,7 @@ impl Draft {
         if self.attempt_timeout.is_some_and(|timeout| timeout.is_zero()) {
             self.fail("attempt_timeout is zero, in which nothing can be sent", None);
         }
-        if self.deadline.is_some_and(|deadline| deadline < SHORTEST_DEADLINE) {
+        if self.deadline.is_some_and(|deadline| deadline < SHORTEST_ATTEMPT) {
             self.fail(SHORT_DEADLINE, None);
         }
         if let Some(timeout) = self.attempt_timeout

@@ -15,7 +15,9 @@ use crate::attempt::{Attempt, DateText, Failure, WaitReason};
 use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
-use crate::engine::{Budget, Draw, Entry, History, Outcome, Policy, Reach, StopReason, Time, Verdict, Why};
+use crate::engine::{
+    Budget, Draw, Entry, History, Outcome, Policy, Reach, SHORTEST_ATTEMPT, StopReason, Time, Verdict, Why,
+};
 use crate::error::{Error, Record};
 use crate::event::{About, AttemptEnded, AttemptStarted, Ended, Event, Hook, Waiting};
 #[cfg(feature = "journal")]
@@ -30,9 +32,6 @@ use crate::transport::{self, Head, Progress};
 
 #[cfg(feature = "journal")]
 pub(crate) use on_record::{Broken, OnRecord};
-
-/// What the hook must leave of an attempt's time.
-const SHORTEST_SEND: Duration = Duration::from_millis(50);
 
 /// One operation: its state and what it needs. In memory of its own, since the
 /// future that carries it out is moved often and so must stay small.
@@ -309,7 +308,7 @@ impl World for Call {
         let previous = self.log.last().and_then(|attempt| attempt.status);
         let mut parts = Parts::new(outgoing, self.client.profile.key_header(), attempt, previous);
         // Something must be left for the sending.
-        let allowed = limit.saturating_sub(SHORTEST_SEND.min(limit / 2));
+        let allowed = limit.saturating_sub(SHORTEST_ATTEMPT.min(limit / 2));
         let outcome = runtime::within(allowed, hook.authorize(&mut parts)).await;
         let headers = parts.into_headers();
         let done = runtime::now();

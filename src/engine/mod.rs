@@ -55,7 +55,7 @@ pub use delay::{Budget, Draw};
 pub use effect::Effect;
 pub use entry::{AttemptKind, Entry, KeyOrigin, MethodKind, Owner, StopReason};
 pub use history::{History, IllegalEntry};
-pub use next::{Action, Again, Outcome};
+pub use next::{Action, Again, Outcome, SHORTEST_ATTEMPT};
 pub use policy::Policy;
 pub use time::Time;
 pub use verdict::{Advice, Reach, Verdict, Why};

@@ -9,7 +9,7 @@ use super::time::Time;
 use super::verdict::{Advice, Reach, Verdict};
 
 /// With less than this left of the deadline no attempt is started.
-const SHORTEST_ATTEMPT: Duration = Duration::from_millis(50);
+pub const SHORTEST_ATTEMPT: Duration = Duration::from_millis(50);
 
 /// The one thing to do now.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -73,11 +74,11 @@ async fn order_of(client: &Client, url: &str, number: u32) -> Option<String> {
     Some(told)
 }
 
-fn worker_process(folder: &Folder, url: &str, count: u32, seed: u64) -> Child {
+fn worker_process(file: &Path, url: &str, count: u32, seed: u64) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "processes::worker", "--nocapture"])
         .env(WORK, format!("{count} {seed}"))
-        .env(FILE, folder.file())
+        .env(FILE, file)
         .env(URL, url)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -139,18 +140,8 @@ async fn four_processes_on_one_file_with_random_kills() {
 }
 
 /// Four processes, of which one is killed and started anew again and again.
-fn drive(file: &std::path::Path, url: &str, operations: u32, kills: u32) -> (String, u32) {
-    let start = |seed: u64| {
-        Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "processes::worker", "--nocapture"])
-            .env(WORK, format!("{operations} {seed}"))
-            .env(FILE, file)
-            .env(URL, url)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
-    };
+fn drive(file: &Path, url: &str, operations: u32, kills: u32) -> (String, u32) {
+    let start = |seed: u64| worker_process(file, url, operations, seed);
     let mut dice = Dice(42);
     let mut children: Vec<Child> = (0..4).map(start).collect();
     let (mut told, mut killed) = (String::new(), 0);
@@ -178,7 +169,7 @@ async fn crash_06_two_processes_resume_one_operation() {
     let sandbox = Sandbox::builder().work(Duration::from_millis(200)).start().await.unwrap();
     folder.journal().await.close().await.unwrap();
     let url = sandbox.url("/payments");
-    let mut children = [1, 2].map(|seed| worker_process(&folder, &url, 1, seed));
+    let mut children = [1, 2].map(|seed| worker_process(&folder.file(), &url, 1, seed));
     let told = tokio::task::spawn_blocking(move || children.each_mut().map(said)).await.unwrap();
     assert!(told.iter().all(|told| told.contains("all are paid") && !told.contains("failed:")), "{told:?}");
     assert_eq!((sandbox.executions(), sandbox.requests().len()), (1, 1), "no overlap: the other had the answer");
@@ -191,7 +182,7 @@ async fn crash_06_the_owner_is_killed_and_overlap_is_unsafe() {
     let folder = Folder::new();
     let sandbox = Sandbox::builder().work(Duration::from_millis(400)).start().await.unwrap();
     folder.journal().await.close().await.unwrap();
-    let mut child = worker_process(&folder, &sandbox.url("/payments"), 1, 1);
+    let mut child = worker_process(&folder.file(), &sandbox.url("/payments"), 1, 1);
     let mut looks = tokio::time::interval(Duration::from_millis(5));
     while sandbox.at_work() == 0 {
         looks.tick().await;
@@ -226,7 +217,7 @@ async fn a_stopped_owner_keeps_its_operation() {
     let folder = Folder::new();
     let sandbox = Sandbox::builder().work(Duration::from_millis(300)).start().await.unwrap();
     folder.journal().await.close().await.unwrap();
-    let mut child = worker_process(&folder, &sandbox.url("/payments"), 1, 1);
+    let mut child = worker_process(&folder.file(), &sandbox.url("/payments"), 1, 1);
     let mut looks = tokio::time::interval(Duration::from_millis(5));
     while sandbox.at_work() == 0 {
         looks.tick().await;
