@@ -60,7 +60,7 @@ async fn a_payment_is_made_once() {
     assert_eq!(first.stdout, "rent: applied, 201\n{\"id\":\"pay_1\",\"status\":\"captured\",\"amount\":4500}\n");
     assert_eq!(first.stderr, "");
     desk.pay("rent", &[]).await.exits(0).says("rent: applied, 201, from the record\n{\"id\":\"pay_1\"");
-    desk.pay("rent", &["--profile", "stripe"]).await.exits(2).tells("another profile or account");
+    desk.pay("rent", &["--profile", "stripe-v1"]).await.exits(2).tells("another profile or account");
     let url = desk.sandbox.url("/v1/payments");
     desk.run(&order("rent", "1", &url)).await.exits(2).tells("on record with another request; see `payctl show rent`");
     assert_eq!((desk.sandbox.executions(), desk.sandbox.requests().len()), (1, 1));

@@ -16,7 +16,10 @@ pub(crate) fn example(name: &str) -> Command {
     assert!(built.exists(), "{} is not built: run the whole of `cargo test --features full` once", built.display());
     let mut command = Command::new(built);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.env_remove("PAYCTL_JOURNAL").env_remove("PAYCTL_TOKEN").env("NO_PROXY", "*");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PAYCTL_")) {
+        command.env_remove(name);
+    }
+    command.env_remove("XDG_CONFIG_HOME").env_remove("HOME").env("NO_PROXY", "*");
     command
 }
 
