@@ -59,6 +59,17 @@ impl Running {
         Self(command.spawn().unwrap())
     }
 
+    /// The first line that it prints.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn first_line(&mut self) -> String {
+        let (mut line, mut byte) = (String::new(), [0]);
+        let out = self.0.stdout.as_mut().unwrap();
+        while out.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
+            line.push(char::from(byte[0]));
+        }
+        line
+    }
+
     /// Sends it a signal, as a person at its terminal would.
     #[cfg(unix)]
     pub(crate) fn signal(&self, name: &str) {
