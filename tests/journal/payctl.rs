@@ -424,8 +424,10 @@ async fn progress_is_what_the_events_tell() {
         assert!(line.starts_with(&format!("rent: attempt {}: {reading}", attempt["number"])), "{paid:#?}");
         let wait = Duration::from_millis(attempt["wait_ms"].as_u64().unwrap()).as_secs_f64();
         let shown: f64 = line.rsplit_once("next in ").unwrap().1.trim_end_matches('s').parse().unwrap();
-        assert!((shown - wait).abs() < 0.06, "{line}: {wait}");
+        // A busy machine wakes up later than it was told to.
+        assert!(shown < wait + 0.06, "{line}: {wait}");
     }
+    assert!(lines[2].contains("next in 1."), "what the server asked for: {paid:#?}");
     desk.sandbox.fail_next([Fault::status(503)]);
     assert_eq!(desk.pay("food", &["--quiet"]).await.exits(0).stderr, "");
 }
@@ -533,14 +535,16 @@ async fn arguments_are_over_the_environment_and_that_over_the_configuration() {
 #[tokio::test]
 async fn times_come_from_the_configuration_too() {
     let desk = Desk::new().await;
-    desk.write("payctl.toml", "attempt_timeout = 7\ndeadline = 1\n");
+    desk.write("payctl.toml", "attempt_timeout = 30\ndeadline = 18\n");
     let environment = [("PAYCTL_CONFIG", "payctl.toml")];
-    desk.sandbox.fail_next([Fault::status(503).retry_after("2")]);
+    desk.sandbox.fail_next([Fault::status(503).retry_after("20")]);
     let url = desk.sandbox.url("/v1/payments");
     desk.run_with(&environment, &order("rent", "1", &url)).await.exits(3);
-    desk.run(&["show", "rent"]).await.exits(0).says("begins, for 1.0s at most");
-    desk.run_with(&environment, &[&order("food", "1", &url)[..], &["--deadline", "9"]].concat()).await.exits(0);
-    desk.run(&["show", "food"]).await.exits(0).says("begins, for 7.0s at most");
+    let shown = desk.run(&["show", "rent"]).await.exits(0);
+    let left = shown.stdout.split("begins, for ").nth(1).and_then(|rest| rest.split("s at most").next()).unwrap();
+    assert!((10..=18).contains(&left.parse::<u32>().unwrap()), "what is left of the deadline: {shown:#?}");
+    desk.run_with(&environment, &[&order("food", "1", &url)[..], &["--deadline", "90"]].concat()).await.exits(0);
+    desk.run(&["show", "food"]).await.exits(0).says("begins, for 30s at most");
 }
 
 #[tokio::test]
