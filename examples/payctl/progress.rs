@@ -9,7 +9,7 @@ use oncekey::{Attempt, Event};
 use crate::words;
 
 /// What is under way, as the events tell it: a line for each payment that is
-/// rewritten on a terminal, a line for each wait in a pipe, nothing if quiet. A
+/// rewritten on a terminal, a line for each attempt but the last in a pipe, nothing if quiet. A
 /// payment that is made at the first attempt leaves no line.
 pub(crate) struct Progress {
     form: Form,
@@ -24,7 +24,7 @@ enum Form {
 
 #[derive(Default)]
 struct Payment {
-    /// How the last attempt ended.
+    /// How the last attempt ended, until it is told with what follows.
     last: String,
     ended: Vec<Attempt>,
     bar: Option<ProgressBar>,
@@ -49,6 +49,10 @@ impl Progress {
         let payment = payments.entry(id.clone()).or_default();
         match event {
             Event::AttemptStarted(started) => {
+                let last = std::mem::take(&mut payment.last);
+                if !last.is_empty() {
+                    self.tell_pipe(&format!("{id}: {last}; next at once"));
+                }
                 self.rewrite(payment, &format!("{id}: attempt {} under way", started.number()));
             }
             Event::AttemptEnded(ended) => {
@@ -57,11 +61,10 @@ impl Progress {
             }
             Event::Waiting(wait) | Event::Polling(wait) => {
                 // Without an attempt of this run it is what an earlier one left to be waited for.
-                let last = if payment.last.is_empty() { "" } else { "; " };
-                let line = format!("{id}: {}{last}next in {}", payment.last, words::span(wait.duration()));
-                if matches!(self.form, Form::Pipe) {
-                    words::note(&line);
-                }
+                let last = std::mem::take(&mut payment.last);
+                let then = if last.is_empty() { "" } else { "; " };
+                let line = format!("{id}: {last}{then}next in {}", words::span(wait.duration()));
+                self.tell_pipe(&line);
                 self.rewrite(payment, &line);
             }
             Event::Ended(_) => clear(payment),
@@ -85,6 +88,12 @@ impl Progress {
     /// The attempts of this run that ended, also if the call did not.
     pub(crate) fn ended(&self, id: &str) -> Vec<Attempt> {
         self.payments().get(&words::line(id)).map(|payment| payment.ended.clone()).unwrap_or_default()
+    }
+
+    fn tell_pipe(&self, line: &str) {
+        if matches!(self.form, Form::Pipe) {
+            words::note(line);
+        }
     }
 
     fn rewrite(&self, payment: &mut Payment, line: &str) {

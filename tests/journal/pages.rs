@@ -127,6 +127,7 @@ fn mask(value: &mut Value) {
 
 fn masked(text: &str) -> Vec<String> {
     let lines = text.lines().map(|line| {
+        let line = line.replace("; next at once", "; next");
         let mut words: Vec<&str> = line.split_whitespace().map(mask_word).collect();
         // It is said only if there is still something to be waited for.
         while let Some(at) = words.windows(2).position(|pair| pair == ["in", "TIME"]) {
