@@ -1,6 +1,8 @@
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
+use clap::{ArgGroup, Args as Group, Parser, Subcommand, ValueEnum, ValueHint};
 use oncekey::{Effect, Profile};
 use url::Url;
 
@@ -12,8 +14,11 @@ Exit codes:
   3  unknown: it may be applied, now or later
 
 Environment:
-  PAYCTL_TOKEN    sent as `Authorization: Bearer`; never printed, never stored
-  PAYCTL_JOURNAL  the default of --journal";
+  PAYCTL_TOKEN  sent as `Authorization: Bearer`; never printed, never stored
+  PAYCTL_*      the defaults of the options, over those of the configuration
+
+Configuration: --config, or else $XDG_CONFIG_HOME/payctl.toml or ~/.config/payctl.toml
+  journal, profile, account, url, attempts, attempt_timeout, deadline, token_file";
 
 const GLOBAL: &str = "Options of every command";
 
@@ -21,18 +26,27 @@ const GLOBAL: &str = "Options of every command";
 #[derive(Debug, Parser)]
 #[command(name = "payctl", version, after_help = EXITS, max_term_width = 100)]
 pub(crate) struct Args {
-    /// The file in which payments are on record
-    #[arg(help_heading = GLOBAL, long, global = true, env = "PAYCTL_JOURNAL", default_value = "payctl.db", value_name = "PATH")]
-    pub(crate) journal: PathBuf,
+    /// The configuration, a TOML file
+    #[arg(help_heading = GLOBAL, long, global = true, env = "PAYCTL_CONFIG", value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+    /// The file in which payments are on record [default: payctl.db]
+    #[arg(help_heading = GLOBAL, long, global = true, env = "PAYCTL_JOURNAL", value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) journal: Option<PathBuf>,
     /// Make the journal if there is none: an empty one has forgotten every payment
     #[arg(help_heading = GLOBAL, long, global = true)]
     pub(crate) create: bool,
-    /// How the API treats idempotency keys
-    #[arg(help_heading = GLOBAL, long, global = true, value_enum, default_value_t)]
-    pub(crate) profile: ProfileName,
+    /// How the API treats idempotency keys: a preset's id, or a profile's file [default: generic]
+    #[arg(help_heading = GLOBAL, long, global = true, env = "PAYCTL_PROFILE", value_name = "ID|PATH", value_parser = ProfileName, hide_possible_values = true)]
+    pub(crate) profile: Option<String>,
     /// The account at the provider; payments of other accounts are not seen
-    #[arg(help_heading = GLOBAL, long, global = true, value_name = "NAME")]
+    #[arg(help_heading = GLOBAL, long, global = true, env = "PAYCTL_ACCOUNT", value_name = "NAME")]
     pub(crate) account: Option<String>,
+    /// Print each result as one line of JSON
+    #[arg(help_heading = GLOBAL, long, global = true)]
+    pub(crate) json: bool,
+    /// Show no progress
+    #[arg(help_heading = GLOBAL, long, short, global = true)]
+    pub(crate) quiet: bool,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -71,6 +85,16 @@ pub(crate) enum Command {
         /// The payment's id
         id: String,
     },
+    /// Print a script that completes this command's words in a shell
+    Completion {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Print the manual page, or that of a command
+    Man {
+        /// Which command
+        command: Option<String>,
+    },
     /// Serve a provider to try all this against, until Ctrl-C
     #[cfg(feature = "sandbox")]
     Sandbox {
@@ -92,8 +116,8 @@ pub(crate) struct Pay {
     #[arg(long)]
     pub(crate) to: String,
     /// Where payments are posted to
-    #[arg(long, value_parser = endpoint)]
-    pub(crate) url: Url,
+    #[arg(long, env = "PAYCTL_URL", value_parser = endpoint, value_hint = ValueHint::Url)]
+    pub(crate) url: Option<Url>,
     #[command(flatten)]
     pub(crate) limits: Limits,
 }
@@ -111,50 +135,56 @@ pub(crate) struct Resume {
 }
 
 /// Of this run alone.
-#[derive(Clone, Copy, Debug, Group)]
+#[derive(Clone, Copy, Debug, Default, Group)]
 pub(crate) struct Limits {
-    /// How many attempts, the first included
-    #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) attempts: u32,
-    /// Seconds for all of it, waits included
-    #[arg(long, default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub(crate) deadline: u64,
+    /// How many attempts, the first included [default: 12]
+    #[arg(long, env = "PAYCTL_ATTEMPTS", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) attempts: Option<u32>,
+    /// Seconds for one attempt [default: 60]
+    #[arg(long, env = "PAYCTL_ATTEMPT_TIMEOUT", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(SECONDS))]
+    pub(crate) attempt_timeout: Option<u64>,
+    /// Seconds for all of it, waits included [default: 300]
+    #[arg(long, env = "PAYCTL_DEADLINE", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(SECONDS))]
+    pub(crate) deadline: Option<u64>,
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self { attempts: 12, deadline: 300 }
+/// A second to a day.
+pub(crate) const SECONDS: std::ops::RangeInclusive<u64> = 1..=86_400;
+
+/// Anything, since it may be a file; the presets are what a shell completes.
+#[derive(Clone)]
+struct ProfileName;
+
+impl TypedValueParser for ProfileName {
+    type Value = String;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<String, clap::Error> {
+        StringValueParser::new().parse_ref(command, arg, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Profile::presets().into_iter().map(|preset| PossibleValue::new(preset.id().to_owned()))))
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProfileName {
-    #[default]
-    Generic,
-    Verifika,
-    Stripe,
-    Ietf,
-    Toss,
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Shell {
+    Bash,
+    Zsh,
+    Fish,
 }
 
-impl ProfileName {
-    pub(crate) fn profile(self) -> Profile {
-        match self {
-            Self::Generic => Profile::generic(),
-            Self::Verifika => Profile::verifika(),
-            Self::Stripe => Profile::stripe(),
-            Self::Ietf => Profile::ietf(),
-            Self::Toss => Profile::toss(),
-        }
-    }
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Generic => "generic",
-            Self::Verifika => "verifika",
-            Self::Stripe => "stripe",
-            Self::Ietf => "ietf",
-            Self::Toss => "toss",
+impl From<Shell> for clap_complete::Shell {
+    fn from(shell: Shell) -> Self {
+        match shell {
+            Shell::Bash => Self::Bash,
+            Shell::Zsh => Self::Zsh,
+            Shell::Fish => Self::Fish,
         }
     }
 }
@@ -174,7 +204,7 @@ impl From<Found> for Effect {
     }
 }
 
-fn endpoint(text: &str) -> Result<Url, &'static str> {
+pub(crate) fn endpoint(text: &str) -> Result<Url, &'static str> {
     let Ok(url) = Url::parse(text) else {
         return Err("not a URL: it begins with https:// and a host");
     };

@@ -1,31 +1,44 @@
 use std::io::{self, IsTerminal};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use clap::{ArgMatches, CommandFactory};
 use oncekey::journal::{JournalError, JournalErrorKind, Sqlite};
 use oncekey::{Client, Effect, Error, ErrorKind, OperationRecord, RecordState, Response, Retry};
-use reqwest::header::HeaderValue;
 
 use crate::Exit;
-use crate::args::{Args, Command, Limits, Pay, Resume};
+use crate::args::{Args, Command, Pay, Resume};
+use crate::config::Settings;
+use crate::json;
+use crate::problem::Problem;
 use crate::progress::{Progress, interrupted};
 use crate::show;
 use crate::words::{self, Hints, note, say};
 
-pub(crate) type Done = Result<Exit, String>;
+pub(crate) type Done = Result<Exit, Problem>;
 
-pub(crate) async fn run(args: &Args) -> Done {
-    #[cfg(feature = "sandbox")]
-    if let Command::Sandbox { lose } = args.command {
-        return serve(lose).await.map_err(|error| words::chain(&error));
+pub(crate) async fn run(args: &Args, typed: &ArgMatches) -> Done {
+    match &args.command {
+        Command::Completion { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(clap_complete::Shell::from(*shell), &mut Args::command(), "payctl", &mut script);
+            return Ok(printed(&script));
+        }
+        Command::Man { command } => return Ok(printed(&manual(command.as_deref())?)),
+        #[cfg(feature = "sandbox")]
+        Command::Sandbox { lose } => return serve(*lose).await.map_err(|error| words::chain(&error).into()),
+        _ => {}
     }
-    let token = token()?;
-    let limits = match &args.command {
-        Command::Pay(pay) => pay.limits,
-        Command::Resume(resume) => resume.limits,
-        _ => Limits::default(),
+    let settings = Settings::read(args)?;
+    let progress = Arc::new(Progress::new(args.quiet));
+    let desk = Desk {
+        client: client(&settings, args.create, &progress).await?,
+        hints: Hints::new(&settings, typed),
+        settings,
+        progress,
+        is_json: args.json,
     };
-    let desk = Desk { client: client(args, limits).await?, token, hints: Hints::new(args) };
     match &args.command {
         Command::Pay(pay) => desk.pay(pay).await,
         Command::List => desk.list().await,
@@ -33,9 +46,10 @@ pub(crate) async fn run(args: &Args) -> Done {
         Command::Resume(Resume { id: Some(id), .. }) => desk.resume(id).await,
         Command::Resume(_) => desk.resume_all().await,
         Command::Resolve { id, effect, by, note } => {
-            desk.settled(id, desk.client.resolve(id.as_str(), (*effect).into(), by, note).await)
+            desk.settled(id, desk.client.resolve(id.as_str(), (*effect).into(), by, note).await).await
         }
-        Command::Abandon { id } => desk.settled(id, desk.client.abandon(id.as_str()).await),
+        Command::Abandon { id } => desk.settled(id, desk.client.abandon(id.as_str()).await).await,
+        Command::Completion { .. } | Command::Man { .. } => unreachable!("it was printed above"),
         #[cfg(feature = "sandbox")]
         Command::Sandbox { .. } => unreachable!("it was served above"),
     }
@@ -44,15 +58,20 @@ pub(crate) async fn run(args: &Args) -> Done {
 /// What every command works with.
 struct Desk {
     client: Client,
-    token: Option<String>,
+    settings: Settings,
     hints: Hints,
+    progress: Arc<Progress>,
+    is_json: bool,
 }
 
 impl Desk {
     async fn pay(&self, pay: &Pay) -> Done {
+        let Some(url) = self.settings.url.clone() else {
+            return Err("where to? Give --url, PAYCTL_URL, or `url` in the configuration".to_owned().into());
+        };
         let body = serde_json::json!({ "amount": pay.amount, "to": pay.to, "reference": pay.id });
-        let mut request = self.client.post(pay.url.clone()).operation(pay.id.as_str()).json(&body);
-        if let Some(token) = &self.token {
+        let mut request = self.client.post(url).operation(pay.id.as_str()).json(&body);
+        if let Some(token) = &self.settings.token {
             request = request.bearer_auth(token);
         }
         self.carry(&pay.id, request.send()).await
@@ -60,28 +79,23 @@ impl Desk {
 
     async fn resume(&self, id: &str) -> Done {
         let mut resume = self.client.resume(id);
-        if let Some(token) = &self.token {
+        if let Some(token) = &self.settings.token {
             resume = resume.bearer_auth(token);
         }
         self.carry(id, resume.send()).await
     }
 
-    /// Shows how it goes until it has an end or is interrupted.
+    /// Until it has an end or is interrupted. Meanwhile the client's hook shows how it goes.
     async fn carry(&self, id: &str, sending: impl Future<Output = Result<Response, Error>>) -> Done {
-        let mut progress = Progress::new(id);
         let mut sending = Box::pin(sending);
-        let mut stop = Box::pin(interrupted());
-        let ended = loop {
-            tokio::select! {
-                biased;
-                ended = &mut sending => break Some(ended),
-                () = &mut stop => break None,
-                () = progress.tick() => progress.show(self.lookup(id).await.as_ref()),
-            }
+        let ended = tokio::select! {
+            biased;
+            ended = &mut sending => Some(ended),
+            () = interrupted() => None,
         };
         // What was dropped is free at once, and the record tells how far it came.
         drop(sending);
-        progress.clear();
+        self.progress.clear();
         match ended {
             Some(Ok(response)) => Ok(self.applied(id, &response)),
             Some(Err(error)) => self.failed(id, &error).await,
@@ -90,14 +104,18 @@ impl Desk {
     }
 
     fn applied(&self, id: &str, response: &Response) -> Exit {
-        let replay = if response.is_replay() { ", a replay: it was paid before that" } else { "" };
-        let how = match response.attempts().last().map(|last| last.number()) {
-            None => ", from the record".to_owned(),
-            Some(1) => replay.to_owned(),
-            Some(number) => format!(", at attempt {number}{replay}"),
-        };
-        say(format!("{}: applied, {}{how}", words::line(id), response.status().as_u16()));
-        print_body(response.bytes());
+        if self.is_json {
+            json::print(&json::Payment::applied(id, response));
+        } else {
+            let replay = if response.is_replay() { ", a replay: it was paid before that" } else { "" };
+            let how = match response.attempts().last().map(|last| last.number()) {
+                None => ", from the record".to_owned(),
+                Some(1) => replay.to_owned(),
+                Some(number) => format!(", at attempt {number}{replay}"),
+            };
+            say(format!("{}: applied, {}{how}", words::line(id), response.status().as_u16()));
+            print_body(response.bytes());
+        }
         if let Err(error) = response.recorded() {
             note(format!("It is paid, but that could not be written down: {}", words::chain(error)));
         }
@@ -114,15 +132,20 @@ impl Desk {
                     Some(_) => format!("see `{}`", self.hints.show(id)),
                     None => "it may be under another --profile or --account".to_owned(),
                 };
-                return Err(format!("{what}; {see}. Another payment needs another --id"));
+                let message = format!("{what}; {see}. Another payment needs another --id");
+                return Err(Problem::of(error, id, message));
             }
-            ErrorKind::Request if record.is_none() => return Err(what),
+            ErrorKind::Request if record.is_none() => return Err(Problem::of(error, id, what)),
             ErrorKind::Journal if is_missing(error) => return Err(self.nobody(id)),
             _ => {}
         }
-        say(format!("{}: {}, {}", words::line(id), error.effect(), what));
-        if let Some(response) = error.response() {
-            print_body(response.bytes());
+        if self.is_json {
+            json::print(&json::Payment::failed(id, error));
+        } else {
+            say(format!("{}: {}, {}", words::line(id), error.effect(), what));
+            if let Some(response) = error.response() {
+                print_body(response.bytes());
+            }
         }
         if let Some(cause) = std::error::Error::source(error) {
             note(format!("Cause: {}", words::chain(cause)));
@@ -132,30 +155,33 @@ impl Desk {
     }
 
     async fn stopped(&self, id: &str) -> Exit {
-        let record = match self.client.lookup(id).await {
-            Ok(Some(record)) => record,
-            Ok(None) => {
-                say(format!("{}: not applied, stopped before anything was sent", words::line(id)));
-                return Exit::NotApplied;
-            }
-            Err(error) => {
-                say(format!("{}: unknown, stopped, and its record cannot be read", words::line(id)));
-                note(format!("Cause: {}", words::chain(&error)));
-                return Exit::Unknown;
-            }
+        let found = self.client.lookup(id).await;
+        let (effect, text) = match &found {
+            Ok(Some(record)) => (record.effect(), format!("stopped after {}", words::attempts(record))),
+            Ok(None) => (Effect::NotApplied, "stopped before anything was sent".to_owned()),
+            Err(_) => (Effect::Unknown, "stopped, and its record cannot be read".to_owned()),
         };
-        say(format!("{}: {}, stopped after {}", words::line(id), record.effect(), words::attempts(&record)));
-        note(self.hints.after(id, record.effect(), None, Some(&record)));
-        record.effect().into()
+        let record = found.as_ref().ok().and_then(Option::as_ref);
+        if self.is_json {
+            json::print(&json::Payment::stopped(id, effect, record, &self.progress.ended(id)));
+        } else {
+            say(format!("{}: {effect}, {text}", words::line(id)));
+        }
+        match &found {
+            Ok(Some(record)) => note(self.hints.after(id, effect, None, Some(record))),
+            Ok(None) => {}
+            Err(error) => note(format!("Cause: {}", words::chain(error))),
+        }
+        effect.into()
     }
 
     async fn resume_all(&self) -> Done {
         let mut all = self.client.resume_all();
-        if let Some(token) = &self.token {
+        if let Some(token) = &self.settings.token {
             all = all.bearer_auth(token);
         }
         let (begun, _) = self.open().await?;
-        let mut ends = all.start().await.map_err(|error| words::chain(&error))?;
+        let mut ends = all.start().await.map_err(|error| Problem::journal(words::chain(&error)))?;
         let mut stop = Box::pin(interrupted());
         let mut done = 0;
         let (mut stopped, mut refused) = (false, false);
@@ -172,20 +198,11 @@ impl Desk {
                 },
             };
             done += 1;
-            match end {
-                Ok(response) => {
-                    say(format!("{}: applied, {}", words::line(id.as_str()), response.status().as_u16()));
-                }
-                Err(error) => {
-                    refused |= error.effect() == Effect::NotApplied;
-                    say(format!("{}: {}, {}", words::line(id.as_str()), error.effect(), words::what(&error)));
-                    if let Some(cause) = std::error::Error::source(&error) {
-                        note(format!("Cause: {}", words::chain(cause)));
-                    }
-                }
-            }
+            refused |= end.as_ref().is_err_and(|error| error.effect() == Effect::NotApplied);
+            self.progress.beside(|| self.one_of_all(id.as_str(), &end));
         }
         drop(ends);
+        self.progress.clear();
         if stopped {
             note("Stopped.");
             self.freed(&begun).await;
@@ -213,6 +230,18 @@ impl Desk {
         Ok(if refused { Exit::NotApplied } else { Exit::Applied })
     }
 
+    fn one_of_all(&self, id: &str, end: &Result<Response, Error>) {
+        match end {
+            Ok(response) if self.is_json => json::print(&json::Payment::applied(id, response)),
+            Ok(response) => say(format!("{}: applied, {}", words::line(id), response.status().as_u16())),
+            Err(error) if self.is_json => json::print(&json::Payment::failed(id, error)),
+            Err(error) => say(format!("{}: {}, {}", words::line(id), error.effect(), words::what(error))),
+        }
+        if let Some(cause) = end.as_ref().err().and_then(std::error::Error::source) {
+            note(format!("Cause: {}", words::chain(cause)));
+        }
+    }
+
     async fn list(&self) -> Done {
         let (unfinished, doubtful) = self.open().await?;
         if unfinished.is_empty() && doubtful.is_empty() {
@@ -224,33 +253,44 @@ impl Desk {
             // Lists come without answers.
             records.push(self.lookup(record.id().as_str()).await.unwrap_or(record));
         }
-        say(show::table(&records));
+        if self.is_json {
+            records.iter().for_each(|record| json::print(&json::Record::listed(record)));
+        } else {
+            say(show::table(&records));
+        }
         Ok(Exit::Applied)
     }
 
     async fn show(&self, id: &str) -> Done {
-        match self.client.lookup(id).await.map_err(|error| words::chain(&error))? {
-            Some(record) => {
-                say(show::whole(&record, &self.hints));
-                Ok(Exit::Applied)
-            }
-            None => Err(self.nobody(id)),
+        match self.client.lookup(id).await.map_err(|error| Problem::journal(words::chain(&error)))? {
+            Some(record) if self.is_json => json::print(&json::Record::whole(&record)),
+            Some(record) => say(show::whole(&record, &self.hints)),
+            None => return Err(self.nobody(id)),
         }
+        Ok(Exit::Applied)
     }
 
-    fn settled(&self, id: &str, outcome: Result<(), Error>) -> Done {
+    async fn settled(&self, id: &str, outcome: Result<(), Error>) -> Done {
         match outcome {
             Ok(()) => {
-                say(format!("{}: settled; see `{}`", words::line(id), self.hints.show(id)));
+                if !self.is_json {
+                    say(format!("{}: settled; see `{}`", words::line(id), self.hints.show(id)));
+                } else if let Some(record) = self.lookup(id).await {
+                    json::print(&json::Record::whole(&record));
+                }
                 Ok(Exit::Applied)
             }
             Err(error) if is_missing(&error) => Err(self.nobody(id)),
-            Err(error) => Err(format!("{}: {}; the effect on record is: {}", id, words::what(&error), error.effect())),
+            Err(error) => {
+                let what = words::what(&error);
+                let message = format!("{}: {what}; the effect on record is: {}", words::line(id), error.effect());
+                Err(Problem::of(&error, id, message))
+            }
         }
     }
 
-    async fn open(&self) -> Result<(Vec<OperationRecord>, Vec<OperationRecord>), String> {
-        let failed = |error: JournalError| words::chain(&error);
+    async fn open(&self) -> Result<(Vec<OperationRecord>, Vec<OperationRecord>), Problem> {
+        let failed = |error: JournalError| Problem::journal(words::chain(&error));
         let unfinished = self.client.unfinished().await.map_err(failed)?;
         Ok((unfinished, self.client.in_doubt().await.map_err(failed)?))
     }
@@ -273,13 +313,35 @@ impl Desk {
         self.client.lookup(id).await.ok().flatten()
     }
 
-    fn nobody(&self, id: &str) -> String {
-        format!(
+    fn nobody(&self, id: &str) -> Problem {
+        let message = format!(
             "no payment {} is on record with {}: look at id, --journal, --profile and --account",
             words::line(id),
             self.hints.scope()
-        )
+        );
+        Problem { kind: "missing", id: Some(id.to_owned()), effect: None, message }
     }
+}
+
+fn printed(page: &[u8]) -> Exit {
+    say(page.strip_suffix(b"\n").unwrap_or(page));
+    Exit::Applied
+}
+
+fn manual(of: Option<&str>) -> Result<Vec<u8>, String> {
+    let mut command = Args::command();
+    command.build();
+    let page = match of {
+        None => command,
+        Some(name) => command
+            .find_subcommand(name)
+            .cloned()
+            .ok_or_else(|| format!("there is no command {}", words::line(name)))?,
+    };
+    let mut text = Vec::new();
+    let source = concat!("payctl ", env!("CARGO_PKG_VERSION"));
+    clap_mangen::Man::new(page).manual("").source(source).render(&mut text).map_err(|error| error.to_string())?;
+    Ok(text)
 }
 
 #[cfg(feature = "sandbox")]
@@ -301,26 +363,18 @@ fn is_missing(error: &Error) -> bool {
     error.kind() == ErrorKind::Journal && cause.is_some_and(|cause| cause.kind() == JournalErrorKind::Missing)
 }
 
-/// Never by an argument, which every user of the machine can read.
-fn token() -> Result<Option<String>, String> {
-    let Some(token) = std::env::var_os("PAYCTL_TOKEN").filter(|token| !token.is_empty()) else {
-        return Ok(None);
-    };
-    let token = token.into_string().ok().filter(|token| HeaderValue::try_from(format!("Bearer {token}")).is_ok());
-    token
-        .map(Some)
-        .ok_or_else(|| "PAYCTL_TOKEN holds a character that a header cannot: is there a newline in it?".to_owned())
-}
-
-async fn client(args: &Args, limits: Limits) -> Result<Client, String> {
+async fn client(settings: &Settings, create: bool, progress: &Arc<Progress>) -> Result<Client, Problem> {
+    let progress = Arc::clone(progress);
     let builder = Client::builder()
-        .profile(args.profile.profile())
-        .account(args.account.as_deref().unwrap_or_default())
+        .profile(settings.profile.clone())
+        .account(settings.account.as_deref().unwrap_or_default())
         .http(|http| http.user_agent(concat!("payctl/", env!("CARGO_PKG_VERSION"))))
-        .retry(Retry::default().max_attempts(limits.attempts))
-        .deadline(Duration::from_secs(limits.deadline))
-        .journal(journal(&args.journal, args.create).await?);
-    builder.build().map_err(|error| words::chain(&error))
+        .retry(Retry::default().max_attempts(settings.attempts))
+        .attempt_timeout(settings.attempt_timeout)
+        .deadline(settings.deadline)
+        .on_event(move |event| progress.tell(event))
+        .journal(journal(&settings.journal, create).await.map_err(Problem::journal)?);
+    builder.build().map_err(|error| words::chain(&error).into())
 }
 
 async fn journal(path: &Path, create: bool) -> Result<Sqlite, String> {

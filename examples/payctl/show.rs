@@ -3,6 +3,7 @@ use std::time::{Duration, SystemTime};
 
 use oncekey::engine::{Entry, KeyOrigin, StopReason, Time};
 use oncekey::{Effect, OperationRecord, RecordState};
+use url::Url;
 
 use crate::words::{self, Hints};
 
@@ -51,11 +52,8 @@ pub(crate) fn whole(record: &OperationRecord, hints: &Hints) -> String {
         let _ = writeln!(out, "  {name:<12}  {text}");
     };
     if let (Some(method), Some(url)) = (record.method(), record.url()) {
-        let mut place = url.clone();
-        place.set_query(None);
-        place.set_fragment(None);
         let query = if url.query().is_some() { "?… (a query, not shown)" } else { "" };
-        fact("request", &format!("{method} {place}{query}"));
+        fact("request", &format!("{method} {}{query}", place(url)));
     }
     fact("sent for", hints.scope());
     fact("key", record.key().as_ref().map_or("none", |key| key.as_str()));
@@ -83,6 +81,14 @@ pub(crate) fn whole(record: &OperationRecord, hints: &Hints) -> String {
     }
     out.truncate(out.trim_end().len());
     out
+}
+
+/// Where to, without what may be secret.
+pub(crate) fn place(url: &Url) -> String {
+    let mut place = url.clone();
+    place.set_query(None);
+    place.set_fragment(None);
+    place.into()
 }
 
 fn state(record: &OperationRecord) -> &'static str {
@@ -120,7 +126,7 @@ fn ahead(at: SystemTime) -> Option<Duration> {
     at.duration_since(SystemTime::now()).ok()
 }
 
-fn short(key: &str) -> String {
+pub(crate) fn short(key: &str) -> String {
     key.chars().take(8).collect()
 }
 
@@ -128,7 +134,7 @@ fn exact(span: Duration) -> String {
     if span.as_secs() < 1000 { format!("{:.3}s", span.as_secs_f64()) } else { words::span(span) }
 }
 
-fn told(entry: &Entry) -> String {
+pub(crate) fn told(entry: &Entry) -> String {
     match entry {
         Entry::Created { key, .. } => format!(
             "drawn up, {}",
@@ -173,7 +179,7 @@ fn why(reason: StopReason) -> &'static str {
     }
 }
 
-fn time(entry: &Entry) -> Time {
+pub(crate) fn time(entry: &Entry) -> Time {
     match entry {
         Entry::Created { at, .. }
         | Entry::Resumed { at, .. }

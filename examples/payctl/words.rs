@@ -2,10 +2,12 @@ use std::error::Error as StdError;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use clap::ArgMatches;
+use clap::parser::ValueSource;
 use oncekey::engine::{Time, Verdict, Why};
 use oncekey::{Effect, Error, ErrorKind, OperationRecord, RecordState};
 
-use crate::args::Args;
+use crate::config::Settings;
 
 /// Commands to go on with, as they are to be typed.
 pub(crate) struct Hints {
@@ -15,21 +17,18 @@ pub(crate) struct Hints {
 }
 
 impl Hints {
-    pub(crate) fn new(args: &Args) -> Self {
+    /// What the environment and the configuration say need not be typed again.
+    pub(crate) fn new(settings: &Settings, typed: &ArgMatches) -> Self {
         let mut command = "payctl".to_owned();
-        let from_environment = std::env::var_os("PAYCTL_JOURNAL").is_some_and(|path| path == args.journal.as_os_str());
-        if !from_environment && args.journal.as_os_str() != "payctl.db" {
-            command += &format!(" --journal {}", quoted(&args.journal.to_string_lossy()));
-        }
-        let profile = args.profile.as_str();
-        if args.profile != crate::args::ProfileName::default() {
-            command += &format!(" --profile {profile}");
-        }
-        let scope = match &args.account {
-            Some(account) => {
-                command += &format!(" --account {}", quoted(account));
-                format!("profile {profile}, account {}", line(account))
+        for name in ["config", "journal", "profile", "account"] {
+            if typed.value_source(name) == Some(ValueSource::CommandLine) {
+                let value = typed.get_raw(name).and_then(|mut values| values.next()).unwrap_or_default();
+                command += &format!(" --{name} {}", quoted(&value.to_string_lossy()));
             }
+        }
+        let profile = settings.profile.id();
+        let scope = match settings.account.as_deref() {
+            Some(account) => format!("profile {profile}, account {}", line(account)),
             None => format!("profile {profile}, no account"),
         };
         Self { command, scope }
@@ -174,15 +173,7 @@ pub(crate) fn span(span: Duration) -> String {
     }
 }
 
-pub(crate) fn since(at: Time, now: SystemTime) -> Duration {
-    now.duration_since(system_time(at)).unwrap_or_default()
-}
-
-pub(crate) fn until(at: Time, now: SystemTime) -> Duration {
-    system_time(at).duration_since(now).unwrap_or_default()
-}
-
-fn system_time(at: Time) -> SystemTime {
+pub(crate) fn system_time(at: Time) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(at.as_millis())
 }
 

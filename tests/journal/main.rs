@@ -9,6 +9,7 @@ mod examples;
 mod files;
 mod kills;
 mod look;
+mod pages;
 mod payctl;
 mod processes;
 mod programs;

@@ -16,7 +16,10 @@ pub(crate) fn example(name: &str) -> Command {
     assert!(built.exists(), "{} is not built: run the whole of `cargo test --features full` once", built.display());
     let mut command = Command::new(built);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command.env_remove("PAYCTL_JOURNAL").env_remove("PAYCTL_TOKEN").env("NO_PROXY", "*");
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PAYCTL_")) {
+        command.env_remove(name);
+    }
+    command.env_remove("XDG_CONFIG_HOME").env_remove("HOME").env("NO_PROXY", "*");
     command
 }
 
@@ -54,6 +57,17 @@ pub(crate) struct Running(Child);
 impl Running {
     pub(crate) fn start(command: &mut Command) -> Self {
         Self(command.spawn().unwrap())
+    }
+
+    /// The first line that it prints.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn first_line(&mut self) -> String {
+        let (mut line, mut byte) = (String::new(), [0]);
+        let out = self.0.stdout.as_mut().unwrap();
+        while out.read(&mut byte).unwrap() == 1 && byte != *b"\n" {
+            line.push(char::from(byte[0]));
+        }
+        line
     }
 
     /// Sends it a signal, as a person at its terminal would.
