@@ -20,7 +20,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use hmac::{Hmac, Mac};
 use oncekey::journal::Sqlite;
 use oncekey::sandbox::{Fault, Sandbox, SeenRequest};
-use oncekey::{Authorize, Client, Doubtful, Effect, Error, Found, Parts, Poll, Profile, Response, Retry};
+use oncekey::{
+    Authorize, Client, ClientBuilder, Doubtful, Effect, Error, Found, Parts, Poll, Profile, Response, Retry,
+};
 use sha2::Sha256;
 
 type Cause = Box<dyn StdError + Send + Sync>;
@@ -31,7 +33,7 @@ const USAGE: &str = "usage: subscriptions [--table FILE] [--month YYYY-MM] [--se
 /// Of a thousand requests so many meet a fault that is not in the script.
 const FAULTS: u16 = 150;
 
-/// Attempts that one run makes before it leaves the rest to the next.
+/// Attempts that one run of the demonstration makes before it leaves the rest to the next.
 const ATTEMPTS: u32 = 4;
 
 // [table]
@@ -123,19 +125,22 @@ struct Bot {
 }
 
 impl Bot {
-    async fn start(journal: &Path, url: &str, month: &str, credentials: Credentials, hooks: Webhooks) -> Outcome<Self> {
-        let ms = Duration::from_millis;
+    async fn start(
+        builder: ClientBuilder,
+        journal: &Path,
+        url: &str,
+        month: &str,
+        credentials: Credentials,
+        hooks: Webhooks,
+    ) -> Outcome<Self> {
         // [client]
-        let client = Client::builder()
+        let client = builder // `Client::builder()`, or one with short waits
             .profile(Profile::verifika())
             .journal(Sqlite::open(journal).await?) // never `create` here: a lost file is an alarm
             .authorize(credentials)
             .reconcile_with(move |doubtful: &Doubtful<'_>| hooks.look_up(doubtful))
-            // [/client]
-            .http(|http| http.no_proxy())
-            .retry(Retry::default().max_attempts(ATTEMPTS).base_delay(ms(5)).max_delay(ms(20)))
-            .poll(Poll::default().interval(ms(10)).max_interval(ms(20)))
             .build()?;
+        // [/client]
         Ok(Self { client, url: url.to_owned(), month: month.to_owned() })
     }
 
@@ -290,13 +295,21 @@ async fn bot(settings: &Settings) -> Outcome<ExitCode> {
         secret: variable("SUBSCRIPTIONS_SECRET").into_bytes(),
         fetch: Box::new(move || variable("SUBSCRIPTIONS_TOKEN")),
     };
-    let bot = Bot::start(journal, url, &settings.month, credentials, Webhooks::default()).await?;
+    let bot = Bot::start(Client::builder(), journal, url, &settings.month, credentials, Webhooks::default()).await?;
     let ends = run(&bot, &table, |_| ()).await?;
     let is_open = ends.values().any(|end| *end == Some(Effect::Unknown));
     Ok(if is_open { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
 const SECRET: &[u8] = b"the bot's own";
+
+fn short_waits() -> ClientBuilder {
+    let ms = Duration::from_millis;
+    Client::builder()
+        .http(|http| http.no_proxy())
+        .retry(Retry::default().max_attempts(ATTEMPTS).base_delay(ms(5)).max_delay(ms(20)))
+        .poll(Poll::default().interval(ms(10)).max_interval(ms(20)))
+}
 
 /// Two runs, a process's worth of each, and what the ledger says of them.
 async fn twice(table: &[Subscription], settings: &Settings) -> Outcome<ExitCode> {
@@ -316,7 +329,7 @@ async fn twice(table: &[Subscription], settings: &Settings) -> Outcome<ExitCode>
             fetch: Box::new(|| "2".to_owned()),
         };
         let url = sandbox.url("/v1/incomes");
-        let bot = Bot::start(&journal, &url, &settings.month, credentials, webhooks.clone()).await?;
+        let bot = Bot::start(short_waits(), &journal, &url, &settings.month, credentials, webhooks.clone()).await?;
         let before = |subscription: &Subscription| {
             deliver(&sandbox, &webhooks);
             if number == 1 {
