@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hmac::{Hmac, Mac};
 use oncekey::journal::Sqlite;
-use oncekey::sandbox::{Fault, Sandbox, SeenRequest};
+use oncekey::sandbox::{Execution, Fault, Sandbox, SeenRequest};
 use oncekey::{
     Authorize, Client, ClientBuilder, Doubtful, Effect, Error, Found, Parts, Poll, Profile, Response, Retry,
 };
@@ -339,9 +339,9 @@ async fn twice(table: &[Subscription], settings: &Settings) -> Outcome<ExitCode>
         let ends = run(&bot, table, before).await?;
         let requests = sandbox.requests().split_off(seen);
         println!("{} requests", requests.len());
-        runs.push(Run { ends, requests });
+        runs.push(Run { ends, requests, ledger: sandbox.ledger() });
     }
-    let problems = problems(&sandbox, table, &settings.month, &runs)?;
+    let problems = problems(table, &settings.month, &runs)?;
     for problem in &problems {
         println!("WRONG: {problem}");
     }
@@ -352,6 +352,8 @@ async fn twice(table: &[Subscription], settings: &Settings) -> Outcome<ExitCode>
 struct Run {
     ends: Ends,
     requests: Vec<SeenRequest>,
+    /// As it is when the run is over: what it says is of that time.
+    ledger: Vec<Execution>,
 }
 
 /// What goes wrong in the first run, for whom.
@@ -385,15 +387,14 @@ fn reference(body: &[u8]) -> Option<String> {
 }
 
 /// Where what the bot was told is not what the ledger says.
-fn problems(sandbox: &Sandbox, table: &[Subscription], month: &str, runs: &[Run]) -> Outcome<Vec<String>> {
+fn problems(table: &[Subscription], month: &str, runs: &[Run]) -> Outcome<Vec<String>> {
     let mut problems = Vec::new();
-    let ledger = sandbox.ledger();
-    let charged = |operation: &str| {
-        ledger.iter().filter(|execution| reference(execution.body()).as_deref() == Some(operation)).count()
+    let charged = |run: &Run, operation: &str| {
+        run.ledger.iter().filter(|execution| reference(execution.body()).as_deref() == Some(operation)).count()
     };
     for operation in table.iter().map(|subscription| subscription.operation(month)) {
-        let charged = charged(&operation);
         for (number, run) in runs.iter().enumerate() {
+            let charged = charged(run, &operation);
             let end = run.ends.get(&operation).copied().flatten();
             let is_true = match end {
                 _ if !run.ends.contains_key(&operation) => false,
