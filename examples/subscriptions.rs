@@ -7,7 +7,8 @@
 //! purpose, and exits 1 unless the ledger agrees with what it was told. With
 //! `--url` and `--journal` it charges there, once, with the token and the secret
 //! in `SUBSCRIPTIONS_TOKEN` and `SUBSCRIPTIONS_SECRET`, and exits 3 if the end
-//! of any is not known yet. `docs/bots.md` is about it.
+//! of any is not known yet; `--create FILE` makes that journal, once.
+//! `docs/bots.md` is about it.
 #![allow(clippy::disallowed_methods, reason = "the time that is signed, not an operation's")]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +29,8 @@ use sha2::Sha256;
 type Cause = Box<dyn StdError + Send + Sync>;
 type Outcome<T> = Result<T, Cause>;
 
-const USAGE: &str = "usage: subscriptions [--table FILE] [--month YYYY-MM] [--seed S] [--url URL --journal FILE]";
+const USAGE: &str =
+    "usage: subscriptions [--table FILE] [--month YYYY-MM] [--seed S] [--url URL --journal FILE | --create FILE]";
 
 /// Of a thousand requests so many meet a fault that is not in the script.
 const FAULTS: u16 = 150;
@@ -240,10 +242,12 @@ struct Settings {
     seed: u64,
     url: Option<String>,
     journal: Option<PathBuf>,
+    create: Option<PathBuf>,
 }
 
 fn settings(mut arguments: impl Iterator<Item = String>) -> Result<Settings, String> {
-    let mut settings = Settings { table: None, month: "2026-12".to_owned(), seed: 2, url: None, journal: None };
+    let month = "2026-12".to_owned();
+    let mut settings = Settings { table: None, month, seed: 2, url: None, journal: None, create: None };
     while let Some(name) = arguments.next() {
         let value = arguments.next().ok_or_else(|| format!("{name} needs a value, or is not known"))?;
         match name.as_str() {
@@ -252,6 +256,7 @@ fn settings(mut arguments: impl Iterator<Item = String>) -> Result<Settings, Str
             "--seed" => settings.seed = value.parse().map_err(|_| "--seed needs a number".to_owned())?,
             "--url" => settings.url = Some(value),
             "--journal" => settings.journal = Some(value.into()),
+            "--create" => settings.create = Some(value.into()),
             _ => return Err(format!("{name} is not known")),
         }
     }
@@ -281,6 +286,10 @@ async fn main() -> ExitCode {
 }
 
 async fn bot(settings: &Settings) -> Outcome<ExitCode> {
+    if let Some(journal) = &settings.create {
+        Sqlite::create(journal).await?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let text = match &settings.table {
         Some(path) => std::fs::read_to_string(path)?,
         None => include_str!("subscriptions.csv").to_owned(),
