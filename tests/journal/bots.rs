@@ -87,24 +87,21 @@ fn the_pages_code_is_the_example_s_and_their_table_is_what_twelve_prints() {
     for (page, language) in [("bots.md", "en"), ("bots.es.md", "es")] {
         let path = format!("{ROOT}/docs/{page}");
         let page = std::fs::read_to_string(&path).unwrap();
-        // On a machine under load an answer may be late, and one more be sent.
-        let mut tries = 0;
-        loop {
-            tries += 1;
+        let fresh = || {
             let printed = Running::start(example("twelve").args(["--lang", language])).end().exits(0).stdout;
-            let fresh = filled(&page, |what| match what {
+            filled(&page, |what| match what {
                 "twelve" => printed.clone(),
                 "loop" => region(&naive, what),
                 _ => region(&source, what),
-            });
-            if std::env::var_os("ONCEKEY_WRITE").is_some() {
-                std::fs::write(&path, fresh).unwrap();
-            } else if page != fresh {
-                assert!(tries < 3, "{path} is stale: run this test with ONCEKEY_WRITE=1. It must be:\n{fresh}");
-                continue;
-            }
-            break;
+            })
+        };
+        if std::env::var_os("ONCEKEY_WRITE").is_some() {
+            std::fs::write(&path, fresh()).unwrap();
+            continue;
         }
+        // On a machine under load an answer may be late: then, at last, all but the number of requests is held to.
+        let is_fresh = (0..3).any(|_| page == fresh()) || (0..3).any(|_| without_sent(&page) == without_sent(&fresh()));
+        assert!(is_fresh, "{path} is stale: run this test with ONCEKEY_WRITE=1. It must be:\n{}", fresh());
         assert_eq!(page.matches("<!-- from: ").count(), 10, "{path}");
     }
 }
@@ -121,6 +118,14 @@ fn the_pages_show_what_the_bot_prints() {
             assert!(printed.lines().any(|printed| printed == line), "{line:?} is not in\n{printed}");
         }
     }
+}
+
+/// The page, with the columns of requests left out of its table.
+fn without_sent(page: &str) -> String {
+    let is_row = |line: &str| line.get(..3).is_some_and(|number| number.trim().parse::<u8>().is_ok());
+    let is_sent = |column: usize| (44..49).contains(&column) || (74..79).contains(&column);
+    let kept = |line: &str| line.chars().enumerate().filter(|(at, _)| !is_sent(*at)).map(|(_, shown)| shown).collect();
+    page.lines().map(|line| if is_row(line) { kept(line) } else { line.to_owned() + "\n" }).collect()
 }
 
 /// The page, with each block after `<!-- from: what -->` made anew.
