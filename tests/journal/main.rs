@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)] // helpers of tests
 
 mod again;
+mod bots;
 mod contract;
 mod cuts;
 mod examples;
