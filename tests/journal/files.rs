@@ -73,9 +73,12 @@ async fn what_only_has_to_be_visible_is_flushed_soon_and_on_close() {
     let soon = |position| resumed(&journal, "a", position).with_durability(Durability::Visible);
     journal.append(soon(1), PATIENCE).await.unwrap();
     let mut looks = tokio::time::interval(Duration::from_millis(10));
-    while number(&mut other, flushes).await == before {
-        looks.tick().await;
-    }
+    let soon_enough = async {
+        while number(&mut other, flushes).await == before {
+            looks.tick().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, soon_enough).await.expect("it is flushed after 100 ms");
     journal.append(soon(2), PATIENCE).await.unwrap();
     journal.flush(PATIENCE).await.unwrap();
     assert_eq!(number(&mut other, flushes).await, before + 2);
