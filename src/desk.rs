@@ -285,6 +285,9 @@ impl Desk {
         if given.is_some() && given != stored.identity().key() {
             return Err(self.mismatch("the operation's id is on record with another key", stored, history));
         }
+        if order.without_key && stored.identity().key().is_some() {
+            return Err(self.mismatch("the operation's id is on record with a key", stored, history));
+        }
         let fingerprint = self.fingerprint(order, scope);
         if fingerprint == *stored.identity().fingerprint() {
             return Ok(None);

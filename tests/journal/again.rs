@@ -218,6 +218,7 @@ async fn another_request_key_profile_or_account_is_a_mismatch() {
         ("header", pay(&client, &sandbox, "order-1", 100).header("x-tenant", "b")),
         ("url", client.post(sandbox.url("/refunds")).operation("order-1").json(&serde_json::json!({"amount": 100}))),
         ("key", pay(&client, &sandbox, "order-1", 100).idempotency_key(&other_key)),
+        ("no key", pay(&client, &sandbox, "order-1", 100).without_key()),
         ("account", pay(&other_account, &sandbox, "order-1", 100)),
         ("account of the request", pay(&client, &sandbox, "order-1", 100).account("acct_2")),
         ("profile", pay(&other_profile, &sandbox, "order-1", 100)),

@@ -30,11 +30,12 @@ impl Places {
 
     /// After a commit.
     fn keep(&mut self, row: &Row, seq: i64) {
-        if row.status == Status::Closed {
-            self.0.remove(&row.id);
-        } else {
+        // What nobody works on is looked up again, should it be: there may be many of them.
+        if matches!(row.status, Status::Running(_)) {
             let entries = row.position + row.entries.len() as i64;
             self.0.insert(row.id.clone(), Place { seq, entries, status: row.status });
+        } else {
+            self.0.remove(&row.id);
         }
     }
 }
