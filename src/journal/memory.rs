@@ -44,6 +44,25 @@ impl Memory {
         Self { inner: Arc::new(Inner { owner, fingerprint_key, records: Mutex::default() }) }
     }
 
+    /// Drops requests and answers of closed operations that were created at least
+    /// `older_than` ago, and gives their number; see [`Journal::prune`].
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError`]: it was closed.
+    pub async fn prune(&self, older_than: Duration) -> Result<u64, JournalError> {
+        Journal::prune(self, older_than).await
+    }
+
+    /// Closes it; see [`Journal::close`].
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError`]: it was closed before.
+    pub async fn close(&self) -> Result<(), JournalError> {
+        Journal::close(self).await
+    }
+
     fn open(&self) -> Result<MutexGuard<'_, Records>, JournalError> {
         let records = self.inner.records.lock().unwrap_or_else(PoisonError::into_inner);
         if records.closed {

@@ -95,11 +95,11 @@ impl Journal for Halting {
     }
 
     fn prune(&self, older_than: Duration) -> Doing<'_, u64> {
-        self.inner.prune(older_than)
+        Journal::prune(&self.inner, older_than)
     }
 
     fn close(&self) -> Doing<'_, ()> {
-        self.inner.close()
+        Journal::close(&self.inner)
     }
 }
 

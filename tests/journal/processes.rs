@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use oncekey::journal::{Journal, Sqlite};
+use oncekey::journal::Sqlite;
 use oncekey::sandbox::Sandbox;
 use oncekey::{Client, Effect, Profile, RecordState};
 

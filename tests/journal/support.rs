@@ -101,10 +101,10 @@ impl<F: Fn(&Append) -> Result<(), JournalError> + Send + Sync> Journal for Watch
     }
 
     fn prune(&self, older_than: Duration) -> Doing<'_, u64> {
-        self.0.prune(older_than)
+        Journal::prune(&self.0, older_than)
     }
 
     fn close(&self) -> Doing<'_, ()> {
-        self.0.close()
+        Journal::close(&self.0)
     }
 }

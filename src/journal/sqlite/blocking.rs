@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Handle};
 
 use super::{Sqlite, SqliteBuilder};
-use crate::journal::{Journal, JournalError, JournalErrorKind};
+use crate::journal::{JournalError, JournalErrorKind};
 
 /// Without async. Inside a runtime each of these is an error of kind
 /// [`Setting`](JournalErrorKind::Setting).
@@ -48,7 +48,7 @@ impl Sqlite {
         Self::builder().blocking_open_or_create(path)
     }
 
-    /// [`prune`](Journal::prune), and this thread waits: drops requests and
+    /// [`prune`](Self::prune), and this thread waits: drops requests and
     /// answers of closed operations that were created longer ago than `older_than`, and
     /// gives their number.
     ///
@@ -60,7 +60,7 @@ impl Sqlite {
         wait(self.prune(older_than))
     }
 
-    /// [`close`](Journal::close), and this thread waits: flushes and closes it.
+    /// [`close`](Self::close), and this thread waits: flushes and closes it.
     /// Dropping the last clone does it too, but tells of no error.
     ///
     /// # Errors

@@ -106,6 +106,27 @@ impl Sqlite {
         Self::builder().from_pool(pool).await
     }
 
+    /// Drops requests and answers of closed operations that were created at least
+    /// `older_than` ago, and gives their number; see [`Journal::prune`].
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError`]: it cannot be written, or was closed.
+    pub async fn prune(&self, older_than: Duration) -> Result<u64, JournalError> {
+        Journal::prune(self, older_than).await
+    }
+
+    /// Flushes and closes it; see [`Journal::close`]. To be called before
+    /// `std::process::exit`, which drops nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError`]: what was last written did not reach the disk, or it was
+    /// closed before.
+    pub async fn close(&self) -> Result<(), JournalError> {
+        Journal::close(self).await
+    }
+
     /// To seal what is stored, or to leave bodies out.
     pub fn builder() -> SqliteBuilder {
         SqliteBuilder::new()
