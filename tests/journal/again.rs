@@ -6,6 +6,7 @@ use oncekey::journal::Memory;
 use oncekey::sandbox::{Fault, Sandbox};
 use oncekey::{Client, Effect, ErrorKind, IdempotencyKey, Profile, RecordState, Retry};
 
+use crate::reports::age;
 use crate::support::{Folder, builder, client, pay};
 
 /// One try and no more.
@@ -385,21 +386,12 @@ async fn a_request_that_cannot_be_made_has_the_effect_on_record() {
 async fn a_client_that_believes_in_longer_lives_does_not_lengthen_one() {
     let folder = Folder::new();
     let sandbox = Sandbox::start().await.unwrap();
-    let journal = folder.journal().await;
-    let timeout = Duration::from_millis(50);
-    let brief = builder()
-        .retry(hasty())
-        .attempt_timeout(timeout)
-        .key_lifetime(Duration::from_millis(100))
-        .journal(journal.clone())
-        .build()
-        .unwrap();
+    let hour = Duration::from_secs(3600);
+    let brief = builder().retry(hasty()).key_lifetime(hour).journal(folder.journal().await).build().unwrap();
     sandbox.fail_next([Fault::answer_lost()]);
     pay(&brief, &sandbox, "order-1", 1).send().await.unwrap_err();
-    let long = builder().attempt_timeout(timeout).journal(journal).build().unwrap();
-    while long.lookup("order-1").await.unwrap().unwrap().age() < Duration::from_millis(100) {
-        tokio::task::yield_now().await;
-    }
+    age(&folder, 2 * hour).await;
+    let long = client(&folder).await;
     let error = long.resume("order-1").send().await.unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::KeyExpired, Effect::Unknown));
     assert_eq!((sandbox.requests().len(), long.in_doubt().await.unwrap().len()), (1, 1));

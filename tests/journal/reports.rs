@@ -143,7 +143,7 @@ async fn cancel_01_the_future_is_dropped_after_the_request_left() {
 
 /// Moves all that happened to an operation into the past, as if it had waited
 /// there.
-async fn age(folder: &Folder, by: Duration) {
+pub(crate) async fn age(folder: &Folder, by: Duration) {
     let mut file = raw(folder).await;
     let rows = file.fetch_all("SELECT op, pos, data FROM entry").await.unwrap();
     let earlier = |time: Time| Time::from_millis(time.as_millis() - u64::try_from(by.as_millis()).unwrap());
