@@ -43,7 +43,7 @@ async fn a_resumed_operation_goes_on_polling_its_status_resource() {
     let sandbox = Sandbox::start().await.unwrap();
     sandbox.fail_next([accepted(), running(), Fault::status(503), running().times(1000)]);
     let client = following(&folder).await;
-    let request = pay(&client, &sandbox, "order-1", 1).deadline(Duration::from_millis(300));
+    let request = pay(&client, &sandbox, "order-1", 1).deadline(Duration::from_millis(800));
     let error = request.send().await.unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Exhausted, Effect::Unknown));
     drop(client);
@@ -86,7 +86,7 @@ async fn where_the_resource_is_not_on_record_nothing_is_sent() {
     sandbox.fail_next([accepted(), running().times(1000)]);
     let journal = Sqlite::builder().store_bodies(false).create(folder.file()).await.unwrap();
     let client = builder().poll_with(location).journal(journal).build().unwrap();
-    let request = || pay(&client, &sandbox, "order-1", 1).deadline(Duration::from_millis(200));
+    let request = || pay(&client, &sandbox, "order-1", 1).deadline(Duration::from_millis(600));
     assert_eq!(request().send().await.unwrap_err().effect(), Effect::Unknown);
     let error = request().send().await.unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Pending, Effect::Unknown));
