@@ -258,38 +258,80 @@ impl Error {
     }
 
     /// Whether the operation took effect, over all of its attempts.
+    ///
+    /// ```
+    /// fn tell(error: &oncekey::Error) {
+    ///     println!("{}", error.effect()); // not applied, applied or unknown
+    /// }
+    /// ```
     pub fn effect(&self) -> Effect {
         self.0.effect
     }
 
     /// Why there is no final answer.
+    ///
+    /// ```
+    /// fn tell(error: &oncekey::Error) {
+    ///     println!("{:?}", error.kind());
+    /// }
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
     }
 
     /// The operation's id: without one of your own, its key.
+    ///
+    /// ```
+    /// fn tell(error: &oncekey::Error) {
+    ///     println!("{:?}", error.operation());
+    /// }
+    /// ```
     pub fn operation(&self) -> Option<&OperationId> {
         self.0.operation.as_ref()
     }
 
     /// The key it was sent under, with the time of its first use: to ask again
     /// later, keep it.
+    ///
+    /// ```
+    /// fn tell(error: &oncekey::Error) {
+    ///     println!("{:?}", error.key()); // abbreviated; keep `as_str` of it
+    /// }
+    /// ```
     pub fn key(&self) -> Option<&IdempotencyKey> {
         self.0.key.as_ref()
     }
 
     /// The attempts of this run, in their order.
+    ///
+    /// ```
+    /// fn tell(error: &oncekey::Error) {
+    ///     println!("{} attempts", error.attempts().len());
+    /// }
+    /// ```
     pub fn attempts(&self) -> &[Attempt] {
         &self.0.attempts
     }
 
     /// Those attempts as a table, with a picture of their time; see [`Attempt::table`].
+    ///
+    /// ```
+    /// fn tell(error: &oncekey::Error) {
+    ///     println!("{}", error.table());
+    /// }
+    /// ```
     pub fn table(&self) -> Table<'_> {
         Attempt::table(self.attempts())
     }
 
     /// The last answer of this run whose head was complete, even if a later
     /// attempt had none; its body is as much as came.
+    ///
+    /// ```
+    /// fn tell(error: &oncekey::Error) {
+    ///     println!("{:?}", error.response().map(|answer| answer.status()));
+    /// }
+    /// ```
     pub fn response(&self) -> Option<&Response> {
         self.0.response.as_ref()
     }
@@ -299,6 +341,12 @@ impl Error {
     ///
     /// With [`ErrorKind::KeyExpired`] it is the time that the server asked for,
     /// which the key does not outlive.
+    ///
+    /// ```
+    /// fn tell(error: &oncekey::Error) {
+    ///     println!("not before {:?}", error.resume_at());
+    /// }
+    /// ```
     pub fn resume_at(&self) -> Option<SystemTime> {
         self.0.resume_at
     }

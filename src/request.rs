@@ -102,6 +102,12 @@ impl RequestBuilder {
 
     /// Adds a header. The key's own header is refused: use
     /// [`idempotency_key`](Self::idempotency_key).
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").header("x-tenant", "acme");
+    /// # let _ = request;
+    /// ```
     pub fn header<K, V>(mut self, name: K, value: V) -> Self
     where
         HeaderName: TryFrom<K>,
@@ -125,6 +131,15 @@ impl RequestBuilder {
     }
 
     /// Sets headers, in the place of those of the same names.
+    ///
+    /// ```
+    /// use oncekey::reqwest::header::{HeaderMap, HeaderValue};
+    ///
+    /// let headers = HeaderMap::from_iter([("x-tenant".parse().unwrap(), HeaderValue::from_static("acme"))]);
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").headers(headers);
+    /// # let _ = request;
+    /// ```
     pub fn headers(mut self, headers: HeaderMap) -> Self {
         self.draft.headers.retain(|(name, _)| !headers.contains_key(name));
         let mut last = None;
@@ -137,12 +152,24 @@ impl RequestBuilder {
     }
 
     /// `Authorization: Bearer`, never printed.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").bearer_auth("sk_test_1");
+    /// # let _ = request;
+    /// ```
     pub fn bearer_auth<T: fmt::Display>(mut self, token: T) -> Self {
         self.draft.authorization(format!("Bearer {token}"));
         self
     }
 
     /// `Authorization: Basic` (RFC 7617), never printed.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").basic_auth("user", Some("password"));
+    /// # let _ = request;
+    /// ```
     pub fn basic_auth<U: fmt::Display, P: fmt::Display>(mut self, username: U, password: Option<P>) -> Self {
         let password = password.map_or_else(String::new, |password| password.to_string());
         self.draft.basic(&username.to_string(), &password);
@@ -150,6 +177,12 @@ impl RequestBuilder {
     }
 
     /// Adds to the query: a struct, a map, or a list of pairs.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").query(&[("dry_run", "true")]);
+    /// # let _ = request;
+    /// ```
     pub fn query<T: Serialize + ?Sized>(mut self, query: &T) -> Self {
         match (pairs::of(query), &mut self.draft.url) {
             (Ok(pairs), Some(url)) if !pairs.is_empty() => pairs::encode(&mut url.query_pairs_mut(), &pairs),
@@ -162,6 +195,12 @@ impl RequestBuilder {
     }
 
     /// The body as JSON, serialised once, here.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").json(&[("amount", 4999)]);
+    /// # let _ = request;
+    /// ```
     #[cfg(feature = "json")]
     pub fn json<T: Serialize + ?Sized>(mut self, json: &T) -> Self {
         match serde_json::to_vec(json) {
@@ -175,6 +214,12 @@ impl RequestBuilder {
     }
 
     /// The body as a form: a struct, a map, or a list of pairs.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").form(&[("amount", "4999")]);
+    /// # let _ = request;
+    /// ```
     #[cfg(feature = "form")]
     pub fn form<T: Serialize + ?Sized>(mut self, form: &T) -> Self {
         match pairs::of(form) {
@@ -190,12 +235,27 @@ impl RequestBuilder {
     }
 
     /// The body. There is no streaming one: every attempt sends the same bytes.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").body("amount=4999");
+    /// # let _ = request;
+    /// ```
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.draft.body = Some(body.into());
         self
     }
 
     /// A key of your own, in the place of a new one. See [`IdempotencyKey`].
+    ///
+    /// ```
+    /// use oncekey::IdempotencyKey;
+    ///
+    /// let key = IdempotencyKey::random(); // to be kept before it is sent
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").idempotency_key(&key);
+    /// # let _ = request;
+    /// ```
     pub fn idempotency_key(mut self, key: impl Into<IdempotencyKey>) -> Self {
         let key = key.into();
         match &self.draft.key {
@@ -212,6 +272,12 @@ impl RequestBuilder {
     }
 
     /// Sends no key. Such a POST is never sent again once it may have been received.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").without_key();
+    /// # let _ = request;
+    /// ```
     pub fn without_key(mut self) -> Self {
         self.draft.without_key = true;
         self
@@ -241,6 +307,12 @@ impl RequestBuilder {
 
     /// For a DELETE: 404 and 410 mean that it is done. Without it they are
     /// refusals, which after a lost answer leave the effect unknown.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.delete("https://api.example/subscriptions/7").gone_is_done();
+    /// # let _ = request;
+    /// ```
     pub fn gone_is_done(mut self) -> Self {
         self.draft.gone_is_done = true;
         self
@@ -251,6 +323,12 @@ impl RequestBuilder {
     /// Below twice the client's connect timeout a hang while connecting may
     /// count as in doubt; and over HTTP/2 a connection that died silently may
     /// cost several attempts, since its pings follow the client's own timeout.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").attempt_timeout(std::time::Duration::from_secs(20));
+    /// # let _ = request;
+    /// ```
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.draft.attempt_timeout = Some(timeout);
         self
@@ -258,6 +336,12 @@ impl RequestBuilder {
 
     /// How long this operation may take, waits included. A hang while connecting
     /// that the deadline cuts short counts as in doubt.
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").deadline(std::time::Duration::from_secs(90));
+    /// # let _ = request;
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.draft.deadline = Some(deadline);
         self
@@ -281,6 +365,12 @@ impl RequestBuilder {
     }
 
     /// Tells what happens to this operation, after the client's own hook: see [`Event`].
+    ///
+    /// ```
+    /// let client = oncekey::Client::new();
+    /// let request = client.post("https://api.example/payments").on_event(|event| eprintln!("{event}"));
+    /// # let _ = request;
+    /// ```
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.draft.on_event = Some(Arc::new(hook));
         self

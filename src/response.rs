@@ -27,26 +27,68 @@ pub struct Response {
 
 impl Response {
     /// The status.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// println!("{}", response.status());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
     /// The headers.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// let id = response.headers().get("request-id");
+    /// # let _ = id;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn headers(&self) -> &HeaderMap {
         &self.headers
     }
 
     /// The body, decoded.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// std::fs::write("receipt.json", response.bytes())?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn bytes(&self) -> &[u8] {
         &self.body
     }
 
     /// The body as text; what is not UTF-8 becomes U+FFFD.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// println!("{}", response.text());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
     /// The body from JSON.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// let receipt: std::collections::HashMap<String, u64> = response.json()?;
+    /// # let _ = receipt;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -68,32 +110,85 @@ impl Response {
 
     /// Whether this answer is a replay: the server had carried out the
     /// operation before this attempt, and says so.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// if response.is_replay() {
+    ///     println!("it was paid before");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn is_replay(&self) -> bool {
         matches!(self.replay, Replay::Yes)
     }
 
     /// Whether this answer is a replay, as far as the API tells.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// println!("{:?}", response.replay());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn replay(&self) -> Replay {
         self.replay
     }
 
     /// The key it was carried out under, if it had one.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// let key = response.key().map(|key| key.as_str());
+    /// # let _ = key;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn key(&self) -> Option<&IdempotencyKey> {
         self.key.as_ref()
     }
 
     /// The attempts of this run that led here, in their order: none for an
     /// answer that was on record already.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// println!("{} attempts", response.attempts().len());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
     }
 
     /// Those attempts as a table, with a picture of their time; see [`Attempt::table`].
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// println!("{}", response.table());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn table(&self) -> Table<'_> {
         Attempt::table(&self.attempts)
     }
 
     /// Whether this answer is on record, for a client with a journal.
+    ///
+    /// ```no_run
+    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let response = client.post("https://api.example/payments").body("x").send().await?;
+    /// if let Err(why) = response.recorded() {
+    ///     eprintln!("paid, and not on record: {why}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -2,153 +2,20 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use http::Method;
-use reqwest::IntoUrl;
-use url::Url;
-
+#[cfg(feature = "backoff")]
+use super::MakeBackoff;
+use super::{Client, Inner, PollWith, RecoverWith};
 use crate::authorize::{AnyAuthorize, Authorize};
-use crate::engine::{Policy, SHORTEST_ATTEMPT};
+use crate::engine::SHORTEST_ATTEMPT;
 use crate::error::BuildError;
 use crate::event::{Event, Hook};
 #[cfg(feature = "journal")]
 use crate::journal::Journal;
-use crate::policy::{Poll, Retry, Schedule, limits};
+use crate::policy::{Poll, Retry, limits};
 use crate::profile::{Answer, Judgement, Profile};
 use crate::reconcile::{AnyReconcile, Reconcile};
-use crate::request::{RequestBuilder, SHORT_DEADLINE};
+use crate::request::SHORT_DEADLINE;
 use crate::runtime::Dice;
-
-/// Sends operations, each under one key, to a final answer. Cheap to clone.
-///
-/// It holds a `reqwest::Client` of its own: redirects, reqwest's retries and
-/// its timeouts would each break a promise made here, and cannot be read back
-/// from a ready-made one.
-#[derive(Clone)]
-pub struct Client {
-    pub(crate) inner: Arc<Inner>,
-}
-
-pub(crate) struct Inner {
-    pub(crate) http: reqwest::Client,
-    pub(crate) profile: Profile,
-    pub(crate) policy: Policy,
-    pub(crate) authorize: Option<Box<dyn AnyAuthorize>>,
-    pub(crate) on_event: Option<Hook>,
-    pub(crate) dice: Dice,
-    pub(crate) max_response_bytes: usize,
-    last_url: Mutex<Option<(Box<str>, Url)>>,
-    #[cfg(feature = "backoff")]
-    backoff: Option<MakeBackoff>,
-    pub(crate) poll_with: Option<PollWith>,
-    pub(crate) recover_with: Option<RecoverWith>,
-    pub(crate) reconcile_with: Option<Box<dyn AnyReconcile>>,
-    #[cfg(feature = "journal")]
-    pub(crate) journal: Option<Arc<dyn Journal>>,
-    #[cfg(feature = "journal")]
-    pub(crate) account: Box<str>,
-}
-
-/// From an answer to where the operation is asked after.
-pub(crate) type PollWith = Box<dyn Fn(&Answer<'_>) -> Option<String> + Send + Sync>;
-
-/// From an original's id to where it is fetched.
-pub(crate) type RecoverWith = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
-
-#[cfg(feature = "backoff")]
-type MakeBackoff = Box<dyn Fn() -> Box<dyn backoff::backoff::Backoff + Send> + Send + Sync>;
-
-impl Inner {
-    /// Parsing is a tenth of a call's cost, and most calls go where the last one went.
-    fn url(&self, url: impl IntoUrl) -> reqwest::Result<Url> {
-        let Ok(mut last) = self.last_url.try_lock() else {
-            return url.into_url();
-        };
-        if let Some((text, parsed)) = &*last
-            && **text == *url.as_str()
-        {
-            return Ok(parsed.clone());
-        }
-        let text = url.as_str().into();
-        let parsed = url.into_url()?;
-        *last = Some((text, parsed.clone()));
-        Ok(parsed)
-    }
-
-    pub(crate) fn schedule(&self) -> Schedule {
-        #[cfg(feature = "backoff")]
-        if let Some(make) = &self.backoff {
-            return Schedule::Callers(make());
-        }
-        Schedule::Own
-    }
-}
-
-impl Client {
-    /// A client with every default, for an API of the [generic](Profile::generic) kind.
-    ///
-    /// # Panics
-    ///
-    /// If the TLS backend cannot be initialised, as `reqwest::Client::new`
-    /// does. [`Client::builder`] gives an error instead.
-    pub fn new() -> Self {
-        Self::builder().build().expect("the defaults are valid and TLS can be initialised")
-    }
-
-    /// A client to be set up.
-    pub fn builder() -> ClientBuilder {
-        ClientBuilder::default()
-    }
-
-    /// A GET request: sent again after failures, without a key.
-    pub fn get(&self, url: impl IntoUrl) -> RequestBuilder {
-        self.request(Method::GET, url)
-    }
-
-    /// A POST request, under a key of its own.
-    pub fn post(&self, url: impl IntoUrl) -> RequestBuilder {
-        self.request(Method::POST, url)
-    }
-
-    /// A PUT request: sent again after failures, without a key.
-    pub fn put(&self, url: impl IntoUrl) -> RequestBuilder {
-        self.request(Method::PUT, url)
-    }
-
-    /// A PATCH request, under a key of its own where the profile says so.
-    pub fn patch(&self, url: impl IntoUrl) -> RequestBuilder {
-        self.request(Method::PATCH, url)
-    }
-
-    /// A DELETE request: sent again after failures, without a key.
-    pub fn delete(&self, url: impl IntoUrl) -> RequestBuilder {
-        self.request(Method::DELETE, url)
-    }
-
-    /// A HEAD request: sent again after failures, without a key.
-    pub fn head(&self, url: impl IntoUrl) -> RequestBuilder {
-        self.request(Method::HEAD, url)
-    }
-
-    /// A request of any method.
-    pub fn request(&self, method: Method, url: impl IntoUrl) -> RequestBuilder {
-        RequestBuilder::new(Arc::clone(&self.inner), method, self.inner.url(url))
-    }
-}
-
-impl Default for Client {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl fmt::Debug for Client {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client")
-            .field("profile", &self.inner.profile)
-            .field("policy", &self.inner.policy)
-            .finish_non_exhaustive()
-    }
-}
 
 type Setup = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send>;
 
@@ -199,6 +66,11 @@ const MAX_RESPONSE_BYTES: usize = 8 * 1024 * 1024;
 
 impl ClientBuilder {
     /// How the API does idempotency.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::stripe()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
@@ -213,6 +85,11 @@ impl ClientBuilder {
     ///
     /// What `default_headers` brings cannot be seen here: neither the key's
     /// header nor `Accept`, `Range` or `If-None-Match` belong there.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().http(|http| http.user_agent("my-bot/1.0")).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn http<F>(mut self, setup: F) -> Self
     where
         F: FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send + 'static,
@@ -222,18 +99,33 @@ impl ClientBuilder {
     }
 
     /// How failures are tried again.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().retry(oncekey::Retry::default().max_attempts(6)).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
         self
     }
 
     /// How an operation that is still running is asked for again.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().poll(oncekey::Poll::default().limit(std::time::Duration::from_secs(300))).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn poll(mut self, poll: Poll) -> Self {
         self.poll = poll;
         self
     }
 
     /// How long one attempt may take, `authorize` hook and body included.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().attempt_timeout(std::time::Duration::from_secs(45)).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.attempt_timeout = Some(timeout);
         self
@@ -241,12 +133,22 @@ impl ClientBuilder {
 
     /// How long connecting may take; at most half the attempt timeout, so that
     /// a hang while connecting stays a proof that nothing was sent.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().connect_timeout(std::time::Duration::from_secs(5)).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = Some(timeout);
         self
     }
 
     /// How long an operation may take in one run, waits included.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().deadline(std::time::Duration::from_secs(120)).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
         self
@@ -254,12 +156,22 @@ impl ClientBuilder {
 
     /// A shorter life for keys than the profile gives them, where the API
     /// forgets them sooner.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().key_lifetime(std::time::Duration::from_secs(6 * 3600)).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn key_lifetime(mut self, lifetime: Duration) -> Self {
         self.key_lifetime = Some(lifetime);
         self
     }
 
     /// The longest body, decoded, that is read.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().max_response_bytes(64 * 1024).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn max_response_bytes(mut self, bytes: usize) -> Self {
         self.max_response_bytes = Some(bytes);
         self
@@ -273,6 +185,11 @@ impl ClientBuilder {
 
     /// Tells what happens to each operation: see [`Event`]. It is called where
     /// the operation runs, which goes on when it returns, so it should not wait.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().on_event(|event| eprintln!("{event}")).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(hook));
         self
@@ -352,6 +269,11 @@ impl ClientBuilder {
     }
 
     /// Makes the delays repeatable, for tests. Keys stay random.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().entropy_seed(7).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn entropy_seed(mut self, seed: u64) -> Self {
         self.dice = Dice::seeded(seed);
         self
@@ -375,6 +297,11 @@ impl ClientBuilder {
 
     /// Where operations are written down before they are sent, so that they
     /// outlive this process. See [`journal`](crate::journal).
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().journal(oncekey::journal::Memory::new()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     #[cfg(feature = "journal")]
     #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
     pub fn journal(mut self, journal: impl Journal + 'static) -> Self {
@@ -384,6 +311,11 @@ impl ClientBuilder {
 
     /// The account at the provider that this client acts for. Its lists and
     /// resumes see the operations of this account alone. Default: none.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().journal(oncekey::journal::Memory::new()).account("acct_1").build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     #[cfg(feature = "journal")]
     #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
     pub fn account(mut self, account: impl Into<Box<str>>) -> Self {
