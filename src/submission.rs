@@ -50,6 +50,11 @@ impl IdempotencyKey {
     ///
     /// Should the system's generator fail, the key is empty, and every request
     /// with it is refused before anything is sent.
+    ///
+    /// ```
+    /// let key = oncekey::IdempotencyKey::random();
+    /// assert_eq!(key.as_str().len(), 36);
+    /// ```
     pub fn random() -> Self {
         match Self::drawn() {
             Ok(key) => Self { shared: Some(Arc::new(Use::new(FRESH))), ..key },
@@ -73,6 +78,13 @@ impl IdempotencyKey {
     /// from its first attempt here, which all of its clones know of, unless
     /// [`first_sent`](Self::first_sent) says when it was sent elsewhere.
     ///
+    /// ```
+    /// let key = oncekey::IdempotencyKey::parse("order-7-payment")?;
+    /// assert!(oncekey::IdempotencyKey::parse("with a space").is_err());
+    /// # let _ = key;
+    /// # Ok::<(), oncekey::profile::KeyError>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`KeyError`], which names what is wrong with it.
@@ -84,6 +96,13 @@ impl IdempotencyKey {
 
     /// When it was first sent. Its lifetime counts from then instead of from
     /// the first attempt here.
+    ///
+    /// ```
+    /// let yesterday = std::time::SystemTime::now() - std::time::Duration::from_secs(86_400);
+    /// let key = oncekey::IdempotencyKey::parse("order-7-payment")?.first_sent(yesterday);
+    /// # let _ = key;
+    /// # Ok::<(), oncekey::profile::KeyError>(())
+    /// ```
     #[must_use]
     pub fn first_sent(mut self, at: SystemTime) -> Self {
         self.first_sent = Some(at);

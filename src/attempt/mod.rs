@@ -47,63 +47,135 @@ impl Attempt {
     }
 
     /// Its number, from 1.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("attempt {}", attempt.number());
+    /// }
+    /// ```
     pub const fn number(&self) -> u32 {
         self.number
     }
 
     /// Why it was made.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("{}", attempt.kind().as_str()); // first, retry or poll
+    /// }
+    /// ```
     pub const fn kind(&self) -> AttemptKind {
         self.kind
     }
 
     /// When it was sent, by our clock.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("{:?}", attempt.started_at());
+    /// }
+    /// ```
     pub const fn started_at(&self) -> SystemTime {
         self.started_at
     }
 
     /// How long it took, the body's reading included.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("{} ms", attempt.duration().as_millis());
+    /// }
+    /// ```
     pub const fn duration(&self) -> Duration {
         self.duration
     }
 
     /// The status of its answer, if a complete head came.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("{:?}", attempt.status());
+    /// }
+    /// ```
     pub const fn status(&self) -> Option<StatusCode> {
         self.status
     }
 
     /// How it failed, if no complete answer came.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("{:?}", attempt.failure());
+    /// }
+    /// ```
     pub const fn failure(&self) -> Option<Failure> {
         self.failure
     }
 
     /// What it showed; `None` only for an attempt that has not ended.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("{}", attempt.verdict().map_or_else(String::new, |verdict| verdict.to_string()));
+    /// }
+    /// ```
     pub const fn verdict(&self) -> Option<Verdict> {
         self.verdict
     }
 
     /// The wait that followed it; zero where none did.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("then {} ms", attempt.wait().as_millis());
+    /// }
+    /// ```
     pub const fn wait(&self) -> Duration {
         self.wait
     }
 
     /// Why that wait was as long as it was.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("{:?}", attempt.wait_reason());
+    /// }
+    /// ```
     pub const fn wait_reason(&self) -> Option<WaitReason> {
         self.wait_reason
     }
 
     /// The id that the server gave the request (`Request-Id`,
     /// `X-Request-Id` or `X-Correlation-Id`), to be named to its support.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("tell the provider: {:?}", attempt.request_id());
+    /// }
+    /// ```
     pub fn request_id(&self) -> Option<&str> {
         self.request_id.as_deref()
     }
 
     /// The answer's `Date`: the server's own clock.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("the server's clock: {:?}", attempt.date());
+    /// }
+    /// ```
     pub fn date(&self) -> Option<SystemTime> {
         httpdate::parse_http_date(self.date.as_ref()?.as_str()).ok()
     }
 
     /// The status that the original was fetched with, where the server said that
     /// it had carried it out before; see `ClientBuilder::recover_with`.
+    ///
+    /// ```
+    /// fn tell(attempt: &oncekey::Attempt) {
+    ///     println!("{:?}", attempt.looked_up());
+    /// }
+    /// ```
     pub const fn looked_up(&self) -> Option<StatusCode> {
         self.looked_up
     }

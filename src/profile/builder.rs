@@ -113,18 +113,35 @@ impl ProfileBuilder {
     /// Its version, written down beside each operation; to be raised when the
     /// reading of an answer changes. A newer version still takes up what an
     /// older one began. Default: 1.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").version(2).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn version(mut self, version: u32) -> Self {
         self.version = version;
         self
     }
 
     /// The header that carries the key. Default: `Idempotency-Key`.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").key_header("X-Idempotency-Key").build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn key_header(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.key_header = name.into();
         self
     }
 
     /// Which keys it takes. Default: 1 to 300 visible characters.
+    ///
+    /// ```
+    /// use oncekey::profile::KeyFormat;
+    ///
+    /// let profile = oncekey::Profile::builder("acme").key_format(KeyFormat::uuid()).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn key_format(mut self, format: KeyFormat) -> Self {
         self.key_format = format;
         self
@@ -135,12 +152,24 @@ impl ProfileBuilder {
     /// Where an API wants its key in the body or the URL, name none and put it
     /// there yourself: a request without a key of ours is never sent again once
     /// it may have been received.
+    ///
+    /// ```
+    /// use oncekey::reqwest::Method;
+    ///
+    /// let profile = oncekey::Profile::builder("acme").keyed_methods([Method::POST]).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn keyed_methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
         self.keyed = methods.into_iter().collect();
         self
     }
 
     /// How long the server honours a key, at least. Default: 24 hours.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").key_lifetime(std::time::Duration::from_secs(6 * 3600)).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn key_lifetime(mut self, lifetime: Duration) -> Self {
         self.key_lifetime = lifetime;
         self
@@ -148,12 +177,22 @@ impl ProfileBuilder {
 
     /// A header that marks a replayed answer, and its value, in any letter
     /// case. May be given more than once.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").replay_mark("Idempotent-Replayed", "true").build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn replay_mark(mut self, header: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
         self.marks.push((header.into(), HeaderTest::Is(value.into())));
         self
     }
 
     /// A header that marks a replayed answer by being there, whatever its value.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").replay_mark_present("Original-Request-Id").build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn replay_mark_present(mut self, header: impl Into<Cow<'static, str>>) -> Self {
         self.marks.push((header.into(), HeaderTest::Present));
         self
@@ -161,6 +200,11 @@ impl ProfileBuilder {
 
     /// A header that marks a replayed answer by repeating the key. Only for
     /// APIs that do not repeat it in first answers too.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").replay_mark_is_key("Idempotency-Key").build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn replay_mark_is_key(mut self, header: impl Into<Cow<'static, str>>) -> Self {
         self.marks.push((header.into(), HeaderTest::SentKey));
         self
@@ -168,6 +212,11 @@ impl ProfileBuilder {
 
     /// Whether every replay is marked, so that an answer without the mark is
     /// a first one. Default: no.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").replay_mark("Idempotent-Replayed", "true").promises_mark(true).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn promises_mark(mut self, yes: bool) -> Self {
         self.mark_promised = yes;
         self
@@ -175,12 +224,24 @@ impl ProfileBuilder {
 
     /// Where an error's code stands in a JSON body, instead of the usual
     /// places (`code`, `error.code`, `errors[].code` and the like).
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").code_paths(["error.reason"]).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn code_paths<P: Into<Cow<'static, str>>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
         self.code_paths = paths.into_iter().map(Into::into).collect();
         self
     }
 
     /// What an answer of the idempotency layer means. The first that matches wins.
+    ///
+    /// ```
+    /// use oncekey::profile::{Matcher, Meaning};
+    ///
+    /// let profile = oncekey::Profile::builder("acme").rule(Matcher::new().status(409).code("KEY_BUSY"), Meaning::InProgress).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn rule(mut self, matcher: Matcher, meaning: Meaning) -> Self {
         self.rules.push((matcher, meaning, None));
         self
@@ -188,6 +249,13 @@ impl ProfileBuilder {
 
     /// An answer that means [`Meaning::AlreadyProcessed`] and names the
     /// original at this place of its body: see [`Profile::original_id`].
+    ///
+    /// ```
+    /// use oncekey::profile::Matcher;
+    ///
+    /// let profile = oncekey::Profile::builder("acme").recovers(Matcher::new().status(409).code("ALREADY_PAID"), "payment.id").build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn recovers(mut self, matcher: Matcher, original: impl Into<Cow<'static, str>>) -> Self {
         self.rules.push((matcher, Meaning::AlreadyProcessed, Some(original.into())));
         self
@@ -196,6 +264,13 @@ impl ProfileBuilder {
     /// A refusal that comes from the idempotency layer itself and so holds for
     /// every attempt under the key, an earlier one in doubt included. Only
     /// with the provider's word for it.
+    ///
+    /// ```
+    /// use oncekey::profile::Matcher;
+    ///
+    /// let profile = oncekey::Profile::builder("acme").settles(Matcher::new().status(422).code("KEY_BOUND_TO_REFUSAL")).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn settles(mut self, matcher: Matcher) -> Self {
         self.settles.push(matcher);
         self
@@ -203,12 +278,24 @@ impl ProfileBuilder {
 
     /// The response header in which the server says `true` or `false` to
     /// another try.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").should_retry_header("Acme-Should-Retry").build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn should_retry_header(mut self, name: impl Into<Cow<'static, str>>) -> Self {
         self.should_retry = Some(name.into());
         self
     }
 
     /// Whether error answers are stored under the key. Default: unsaid.
+    ///
+    /// ```
+    /// use oncekey::profile::ErrorsStored;
+    ///
+    /// let profile = oncekey::Profile::builder("acme").errors_stored(ErrorsStored::Never).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn errors_stored(mut self, stored: ErrorsStored) -> Self {
         self.errors_stored = stored;
         self
@@ -216,6 +303,11 @@ impl ProfileBuilder {
 
     /// Whether an error releases the key, so that a corrected body may follow
     /// under it. Default: where errors are never stored.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").releases_key(true).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn releases_key(mut self, yes: bool) -> Self {
         self.releases_key = Some(yes);
         self
@@ -223,12 +315,22 @@ impl ProfileBuilder {
 
     /// The shortest time that the provider wants between two requests under one
     /// key. Default: none.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").min_delay(std::time::Duration::from_secs(1)).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn min_delay(mut self, delay: Duration) -> Self {
         self.min_delay = delay;
         self
     }
 
     /// Whether a 429 is promised to come before any work. Default: no.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").limits_before_work(true).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn limits_before_work(mut self, yes: bool) -> Self {
         self.limits_before_work = yes;
         self
@@ -236,6 +338,11 @@ impl ProfileBuilder {
 
     /// Whether the API promises to honour the key on every route, so that an
     /// unfinished success may be polled by sending it again. Default: no.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").promises_keys(true).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn promises_keys(mut self, yes: bool) -> Self {
         self.promises_keys = yes;
         self
@@ -244,6 +351,11 @@ impl ProfileBuilder {
     /// Whether a repeated request is answered with the original answer. Where it
     /// is not, a lost record of an answer cannot be had again, so that a journal
     /// makes it durable before it is given out. Default: yes.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").replays(false).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn replays(mut self, yes: bool) -> Self {
         self.replays = yes;
         self
@@ -252,12 +364,24 @@ impl ProfileBuilder {
     /// Whether two requests under one key may overlap. Where they may not, an
     /// operation whose process died goes on only when the timeout of its last
     /// attempt is over. Default: yes.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").overlap_is_safe(false).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn overlap_is_safe(mut self, yes: bool) -> Self {
         self.overlap_is_safe = yes;
         self
     }
 
     /// Reads a complete 2xx: is it final, pending, refused, or unclear?
+    ///
+    /// ```
+    /// use oncekey::profile::{Answer, Judgement};
+    ///
+    /// let profile = oncekey::Profile::builder("acme").judge(|answer: &Answer<'_>| if answer.status() == 202 { Judgement::Pending } else { Judgement::Final }).build()?;
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn judge(mut self, judge: impl Fn(&Answer<'_>) -> Judgement + Send + Sync + 'static) -> Self {
         self.judge = Some(Arc::new(judge));
         self
