@@ -54,16 +54,40 @@ pub enum Event<'a> {
 
 impl<'a> Event<'a> {
     /// The operation's id; none for a request that has neither id nor key.
+    ///
+    /// ```
+    /// use oncekey::Event;
+    ///
+    /// fn hook(event: &Event<'_>) {
+    ///     println!("{:?}", event.operation());
+    /// }
+    /// ```
     pub const fn operation(&self) -> Option<&'a OperationId> {
         self.about().operation
     }
 
     /// The request's method.
+    ///
+    /// ```
+    /// use oncekey::Event;
+    ///
+    /// fn hook(event: &Event<'_>) {
+    ///     println!("{}", event.method());
+    /// }
+    /// ```
     pub const fn method(&self) -> &'a Method {
         &self.about().submission.method
     }
 
     /// The host that it goes to.
+    ///
+    /// ```
+    /// use oncekey::Event;
+    ///
+    /// fn hook(event: &Event<'_>) {
+    ///     println!("{:?}", event.host());
+    /// }
+    /// ```
     pub fn host(&self) -> &'a str {
         self.about().host()
     }

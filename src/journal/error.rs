@@ -50,6 +50,13 @@ pub enum JournalErrorKind {
 impl JournalError {
     /// An error of this kind, in words: lower case, naming what was wrong and
     /// what to do. Nothing was written.
+    ///
+    /// ```
+    /// use oncekey::journal::{JournalError, JournalErrorKind};
+    ///
+    /// let error = JournalError::new(JournalErrorKind::Full, "the disk is full");
+    /// assert!(error.is_certain());
+    /// ```
     pub fn new(kind: JournalErrorKind, what: impl Into<Cow<'static, str>>) -> Self {
         Self { kind, what: what.into(), certain: true, source: None }
     }
@@ -62,6 +69,13 @@ impl JournalError {
     }
 
     /// The same where it is not known whether it was written.
+    ///
+    /// ```
+    /// use oncekey::journal::{JournalError, JournalErrorKind};
+    ///
+    /// let error = JournalError::new(JournalErrorKind::Io, "the commit failed").unclear();
+    /// assert!(!error.is_certain());
+    /// ```
     #[must_use]
     pub const fn unclear(mut self) -> Self {
         self.certain = false;

@@ -65,6 +65,14 @@ impl Sqlite {
     /// Opens the journal at this path, which must be there: a missing file is
     /// an error, since an empty journal has forgotten every operation.
     ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), oncekey::journal::JournalError> {
+    /// let journal = oncekey::journal::Sqlite::open("payments.db").await?;
+    /// # let _ = journal;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`JournalError`]: no such file or folder, no journal, a damaged one, one
@@ -74,6 +82,14 @@ impl Sqlite {
     }
 
     /// Makes a journal at this path, which must not be there. Its folder must.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), oncekey::journal::JournalError> {
+    /// let journal = oncekey::journal::Sqlite::create("payments.db").await?;
+    /// # let _ = journal;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -88,6 +104,14 @@ impl Sqlite {
     /// path is mistyped, this makes a journal that knows of no operation, and
     /// what was begun before is begun again under new keys. Where that could
     /// happen, `create` once, by hand, and `open` ever after.
+    ///
+    /// ```no_run
+    /// # async fn example() -> Result<(), oncekey::journal::JournalError> {
+    /// let journal = oncekey::journal::Sqlite::open_or_create("payments.db").await?;
+    /// # let _ = journal;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -109,6 +133,14 @@ impl Sqlite {
     /// Drops requests and answers of closed operations that were created at least
     /// `older_than` ago, and gives their number; see [`Journal::prune`].
     ///
+    /// ```no_run
+    /// # async fn example(journal: oncekey::journal::Sqlite) -> Result<(), oncekey::journal::JournalError> {
+    /// let quarter = std::time::Duration::from_secs(90 * 86_400);
+    /// println!("{} pruned", journal.prune(quarter).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`JournalError`]: it cannot be written, or was closed.
@@ -118,6 +150,13 @@ impl Sqlite {
 
     /// Flushes and closes it; see [`Journal::close`]. To be called before
     /// `std::process::exit`, which drops nothing.
+    ///
+    /// ```no_run
+    /// # async fn example(journal: oncekey::journal::Sqlite) -> Result<(), oncekey::journal::JournalError> {
+    /// journal.close().await?;
+    /// std::process::exit(0)
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -1,0 +1,359 @@
+use std::collections::VecDeque;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use futures_core::Stream;
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use tokio::task::JoinSet;
+
+use super::{NO_JOURNAL, OperationRecord};
+use crate::client::{Client, Inner};
+use crate::desk::{Desk, with_the_effect_on_record};
+use crate::engine::{Effect, SHORTEST_ATTEMPT};
+use crate::error::Error;
+use crate::event::{Event, Hook};
+use crate::journal::JournalError;
+use crate::request::SHORT_DEADLINE;
+use crate::response::Response;
+use crate::runtime;
+use crate::submission::{OperationId, is_credential};
+
+/// Credentials for a request that was made before: they are never on record.
+#[derive(Clone, Default)]
+struct Credentials {
+    headers: HeaderMap,
+    problem: Option<&'static str>,
+}
+
+impl Credentials {
+    fn authorization(&mut self, value: String) {
+        self.set(http::header::AUTHORIZATION, HeaderValue::try_from(value).ok());
+    }
+
+    fn header<K, V>(&mut self, name: K, value: V)
+    where
+        HeaderName: TryFrom<K>,
+        HeaderValue: TryFrom<V>,
+    {
+        match HeaderName::try_from(name) {
+            Ok(name) => self.set(name, HeaderValue::try_from(value).ok()),
+            Err(_) => self.fail("a header's name holds a character that a name cannot"),
+        }
+    }
+
+    fn set(&mut self, name: HeaderName, value: Option<HeaderValue>) {
+        match value {
+            Some(mut value) if is_credential(&name, &value) => {
+                value.set_sensitive(true);
+                self.headers.insert(name, value);
+            }
+            Some(_) => self.fail(
+                "only credentials are given anew: Authorization, Cookie, Proxy-Authorization, \
+                 or a header whose value is marked sensitive; the rest is on record",
+            ),
+            None => self.fail("the credentials hold a character that a header cannot"),
+        }
+    }
+
+    fn fail(&mut self, problem: &'static str) {
+        self.problem.get_or_insert(problem);
+    }
+}
+
+/// An operation that is gone on with; see [`Client::resume`].
+#[must_use = "nothing is resumed until it is sent"]
+pub struct Resume {
+    client: Client,
+    id: OperationId,
+    account: Option<Box<str>>,
+    credentials: Credentials,
+    attempt_timeout: Option<Duration>,
+    deadline: Option<Duration>,
+    on_event: Option<Hook>,
+}
+
+impl Resume {
+    pub(super) fn new(client: Client, id: OperationId) -> Self {
+        Self {
+            client,
+            id,
+            account: None,
+            credentials: Credentials::default(),
+            attempt_timeout: None,
+            deadline: None,
+            on_event: None,
+        }
+    }
+
+    /// `Authorization: Bearer`, never printed and never stored.
+    ///
+    /// ```
+    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
+    ///     client.resume("order-7").bearer_auth("fresh")
+    /// }
+    /// ```
+    pub fn bearer_auth<T: fmt::Display>(mut self, token: T) -> Self {
+        self.credentials.authorization(format!("Bearer {token}"));
+        self
+    }
+
+    /// `Authorization: Basic` (RFC 7617), never printed and never stored.
+    ///
+    /// ```
+    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
+    ///     client.resume("order-7").basic_auth("user", Some("password"))
+    /// }
+    /// ```
+    pub fn basic_auth<U: fmt::Display, P: fmt::Display>(mut self, username: U, password: Option<P>) -> Self {
+        let password = password.map_or_else(String::new, |password| password.to_string());
+        let encoded = BASE64.encode(format!("{username}:{password}"));
+        self.credentials.authorization(format!("Basic {encoded}"));
+        self
+    }
+
+    /// Another credential: `Cookie`, `Proxy-Authorization`, or a header whose
+    /// value is marked sensitive. Anything else is on record, and refused here.
+    ///
+    /// ```
+    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
+    ///     client.resume("order-7").header("cookie", "session=1")
+    /// }
+    /// ```
+    pub fn header<K, V>(mut self, name: K, value: V) -> Self
+    where
+        HeaderName: TryFrom<K>,
+        HeaderValue: TryFrom<V>,
+    {
+        self.credentials.header(name, value);
+        self
+    }
+
+    /// The account that it was sent for, in the place of the client's.
+    ///
+    /// ```
+    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
+    ///     client.resume("order-7").account("acct_1")
+    /// }
+    /// ```
+    pub fn account(mut self, account: impl Into<Box<str>>) -> Self {
+        self.account = Some(account.into());
+        self
+    }
+
+    /// How long one attempt may take.
+    ///
+    /// ```
+    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
+    ///     client.resume("order-7").attempt_timeout(std::time::Duration::from_secs(20))
+    /// }
+    /// ```
+    pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
+        self.attempt_timeout = Some(timeout);
+        self
+    }
+
+    /// How long this run may take, waits included.
+    ///
+    /// ```
+    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
+    ///     client.resume("order-7").deadline(std::time::Duration::from_secs(90))
+    /// }
+    /// ```
+    pub fn deadline(mut self, deadline: Duration) -> Self {
+        self.deadline = Some(deadline);
+        self
+    }
+
+    /// Tells what happens to it, after the client's own hook: see [`Event`].
+    ///
+    /// ```
+    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
+    ///     client.resume("order-7").on_event(|event| eprintln!("{event}"))
+    /// }
+    /// ```
+    pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
+        self.on_event = Some(Arc::new(hook));
+        self
+    }
+
+    /// Goes on with it, until the answer is final or nothing more can safely
+    /// be done.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`]: why there is no final answer, and whether it took effect.
+    ///
+    /// # Effect
+    ///
+    /// As of [`RequestBuilder::send`](crate::RequestBuilder::send), over all
+    /// attempts of all runs. An id that is not on record is `Unknown`: it may be
+    /// in another journal.
+    pub async fn send(self) -> Result<Response, Error> {
+        let inner: &Arc<Inner> = &self.client.inner;
+        let Some(journal) = &inner.journal else {
+            return Err(Error::request(NO_JOURNAL, Effect::Unknown, None));
+        };
+        let mut policy = inner.policy;
+        if let Some(timeout) = self.attempt_timeout {
+            policy = policy.attempt_timeout(timeout);
+        }
+        if let Some(deadline) = self.deadline {
+            policy = policy.deadline(deadline);
+        }
+        let problem = self.credentials.problem.or_else(|| match (self.attempt_timeout, self.deadline) {
+            (Some(timeout), _) if timeout.is_zero() => Some("attempt_timeout is zero, in which nothing can be sent"),
+            (_, Some(deadline)) if deadline < SHORTEST_ATTEMPT => Some(SHORT_DEADLINE),
+            _ => None,
+        });
+        if let Some(problem) = problem {
+            let error = Error::request(problem, Effect::Unknown, None);
+            return Err(with_the_effect_on_record(error, Some(&**journal), Some(self.id)).await);
+        }
+        let credentials = self.credentials.headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let desk = Desk::new(Arc::clone(inner), Arc::clone(journal), policy).watched(self.on_event);
+        Box::pin(desk.resume(self.id, self.account, credentials)).await
+    }
+}
+
+impl fmt::Debug for Resume {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resume").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+/// All unfinished operations, to be gone on with; see [`Client::resume_all`].
+///
+/// ```no_run
+/// # async fn after_a_restart(client: oncekey::Client, token: &str) -> Result<(), Box<dyn std::error::Error>> {
+/// let mut ends = client.resume_all().bearer_auth(token).concurrency(4).start().await?;
+/// while let Some((id, end)) = ends.next().await {
+///     match end {
+///         Ok(response) => println!("{id}: carried out, {}", response.status()),
+///         Err(error) => println!("{id}: {error}"),
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[must_use = "nothing is resumed until it is started"]
+pub struct ResumeAll {
+    client: Client,
+    credentials: Credentials,
+    concurrency: usize,
+}
+
+impl ResumeAll {
+    pub(super) fn new(client: Client) -> Self {
+        Self { client, credentials: Credentials::default(), concurrency: 8 }
+    }
+
+    /// `Authorization: Bearer` for all of them, never printed and never stored.
+    pub fn bearer_auth<T: fmt::Display>(mut self, token: T) -> Self {
+        self.credentials.authorization(format!("Bearer {token}"));
+        self
+    }
+
+    /// Another credential for all of them; see [`Resume::header`].
+    pub fn header<K, V>(mut self, name: K, value: V) -> Self
+    where
+        HeaderName: TryFrom<K>,
+        HeaderValue: TryFrom<V>,
+    {
+        self.credentials.header(name, value);
+        self
+    }
+
+    /// How many go on at a time; at least 1. Default: 8.
+    ///
+    /// ```
+    /// fn all(client: &oncekey::Client) -> oncekey::ResumeAll {
+    ///     client.resume_all().concurrency(2)
+    /// }
+    /// ```
+    pub fn concurrency(mut self, most: usize) -> Self {
+        self.concurrency = most.max(1);
+        self
+    }
+
+    /// Lists those that are due, and gives the stream of their ends.
+    ///
+    /// # Errors
+    ///
+    /// [`JournalError`], as of [`Client::unfinished`].
+    pub async fn start(self) -> Result<Resuming, JournalError> {
+        let now = runtime::now().system_time();
+        let unfinished = self.client.unfinished().await?;
+        let is_due = |record: &&OperationRecord| record.resume_at().is_none_or(|at| at <= now);
+        let left = unfinished.iter().filter(is_due).map(|record| record.id().clone()).collect();
+        Ok(Resuming { all: self, left, running: JoinSet::new() })
+    }
+}
+
+impl fmt::Debug for ResumeAll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResumeAll").field("concurrency", &self.concurrency).finish_non_exhaustive()
+    }
+}
+
+type End = (OperationId, Result<Response, Error>);
+
+/// The ends of operations that are resumed, as they come. Dropping it leaves
+/// the rest resumable.
+#[must_use = "nothing is resumed until the stream is asked"]
+pub struct Resuming {
+    all: ResumeAll,
+    left: VecDeque<OperationId>,
+    running: JoinSet<End>,
+}
+
+impl Resuming {
+    /// Those that were not begun yet.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn left(&self) -> impl Iterator<Item = &OperationId> {
+        self.left.iter()
+    }
+
+    /// The next end; `None` when all have ended. To be called in a tokio runtime.
+    pub async fn next(&mut self) -> Option<(OperationId, Result<Response, Error>)> {
+        std::future::poll_fn(|context| self.poll(context)).await
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<End>> {
+        while self.running.len() < self.all.concurrency
+            && let Some(id) = self.left.pop_front()
+        {
+            let mut resume = self.all.client.resume(&id);
+            resume.credentials = self.all.credentials.clone();
+            self.running.spawn(async move { (id, resume.send().await) });
+        }
+        match std::task::ready!(self.running.poll_join_next(context)) {
+            Some(Ok(end)) => Poll::Ready(Some(end)),
+            // A panic of the caller's own hook goes on to the caller.
+            Some(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
+            // Without these the runtime is going down.
+            Some(Err(_)) | None => Poll::Ready(None),
+        }
+    }
+}
+
+impl Stream for Resuming {
+    type Item = (OperationId, Result<Response, Error>);
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll(context)
+    }
+}
+
+impl fmt::Debug for Resuming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resuming")
+            .field("left", &self.left.len())
+            .field("running", &self.running.len())
+            .finish_non_exhaustive()
+    }
+}
