@@ -72,7 +72,10 @@ fn docs() -> Vec<(String, String)> {
             if let Some(line) = line.strip_prefix("///") {
                 let _ = writeln!(docs, "{}", line.strip_prefix(' ').unwrap_or(line));
             } else if let Some(name) = line.strip_prefix("pub fn ").and_then(|rest| rest.strip_suffix("() -> Self {")) {
-                found.push((name.to_owned(), std::mem::take(&mut docs)));
+                // The example is for the crate's documentation.
+                let docs = std::mem::take(&mut docs);
+                let prose = docs.split("\n```").next().unwrap_or_default();
+                found.push((name.to_owned(), format!("{}\n", prose.trim_end())));
             } else {
                 docs.clear();
             }

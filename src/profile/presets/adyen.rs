@@ -21,6 +21,11 @@ impl Profile {
     /// Keys are not shared between regions: a retry at another region's address
     /// is a second payment. If the store of keys is down (503, `errorCode` 703)
     /// the page allows sending without a key; this crate never does.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::adyen()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn adyen() -> Self {
         let busy = || Matcher::new().status(409).status(422).code_at("errorCode", "704");
         let silent = [408, 429, 500, 502, 503, 504].into_iter().fold(Matcher::new(), Matcher::status);

@@ -17,6 +17,11 @@ impl Profile {
     /// | overlap | whether its store locks is up to the server, so taken as not safe | |
     ///
     /// If a handler dies before it answers, its key stays pending.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::asgi_idempotency_header()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn asgi_idempotency_header() -> Self {
         let pending = Matcher::new().status(409).at("detail");
         Self::builder("asgi-idempotency-header")

@@ -17,6 +17,11 @@ impl Profile {
     /// | key reused | 422, code `idempotency_key_payload_mismatch`: a hash of the raw bytes | the same |
     /// | replays | unsaid, so taken as no | |
     /// | errors stored | unsaid | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::blindpay()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn blindpay() -> Self {
         Self::builder("blindpay")
             .key_format(KeyFormat::word(1..=36))

@@ -18,6 +18,11 @@ impl Profile {
     /// | errors stored | never: 2xx only, and the payment is attempted again | the docs page |
     /// | key reused | unsaid | |
     /// | shortest delay | 30 seconds | `checkout.com/docs/payments/manage-payments/retry-a-payment` |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::checkout()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn checkout() -> Self {
         Self::builder("checkout")
             .key_header("cko-idempotency-key")

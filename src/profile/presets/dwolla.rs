@@ -16,6 +16,11 @@ impl Profile {
     /// | in progress | 409, by its status alone. After a 500 it may go on for the key's 24 hours; then polling ends, and the effect is unknown | the page; `status.dwolla.com` incidents of 2025-02-07 and 2025-03-21, which advise to look first, and then a new key |
     /// | key reused | unsaid: protection is promised for an exact match of the body | the page |
     /// | errors stored | unsaid | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::dwolla()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn dwolla() -> Self {
         Self::builder("dwolla")
             .key_format(KeyFormat::word(1..=36))

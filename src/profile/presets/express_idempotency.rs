@@ -16,6 +16,11 @@ impl Profile {
     /// | key reused | 417, `Misuse of the idempotency key.` | the same |
     /// | errors stored | never: 2xx by default, but a server may say otherwise, so a corrected body does not go out under the key | the file |
     /// | overlap | whether its store locks is up to the server, so taken as not safe | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::express_idempotency()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn express_idempotency() -> Self {
         let says = |status, words: &'static str| Matcher::new().status(status).message_contains(words);
         Self::builder("express-idempotency")

@@ -18,6 +18,11 @@ impl Profile {
     /// | key reused | never reported: **another body gets the first answer** | `idempotency.go` |
     /// | errors stored | yes, every answer that a handler wrote; an error that it returned is not | `idempotency.go` |
     /// | overlap | the lock is one process's by default, so taken as not safe | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::fiber()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn fiber() -> Self {
         Self::builder("fiber")
             .key_header("x-idempotency-key")

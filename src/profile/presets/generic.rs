@@ -87,6 +87,11 @@ impl Profile {
     /// **An API that says a failure in a 200** (GraphQL, XML) cannot be read
     /// without a `judge`. `docs/profiles.md` counts how this profile reads the
     /// answers of every preset's provider.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::generic()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn generic() -> Self {
         let mut builder = Self::builder("generic").version(2).key_format(KeyFormat::uuid());
         for header in ["idempotent-replay", "idempotent-replayed", "idempotency-replayed"] {

@@ -15,6 +15,11 @@ impl Profile {
     /// | key reused | the same answer: compare what is fetched | the same |
     /// | in progress | unsaid, so requests must not overlap | |
     /// | errors stored | unsaid; "a resource has already been created" suggests none | the same |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::gocardless()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn gocardless() -> Self {
         Self::builder("gocardless")
             .key_format(KeyFormat::word(1..=36))

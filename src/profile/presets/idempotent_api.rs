@@ -16,6 +16,11 @@ impl Profile {
     /// | key reused | 400, `... was used in a different request.` | the same |
     /// | errors stored | never, by default: a server may say otherwise, so a corrected body does not go out under the key | `CHANGELOG.md` lines 182 to 190 |
     /// | overlap | whether its store locks is up to the server, so taken as not safe | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::idempotent_api()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn idempotent_api() -> Self {
         Self::builder("idempotent-api")
             .key_header("idempotencykey")

@@ -13,6 +13,11 @@ impl Profile {
     /// | errors stored | yes | 2.6: "success or an error" |
     ///
     /// Most deployed APIs want the key bare: for them use [`Profile::generic`].
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::ietf()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn ietf() -> Self {
         Self::builder("ietf-06")
             .key_format(KeyFormat::uuid().quoted())

@@ -17,6 +17,11 @@ impl Profile {
     /// | errors stored | unsaid | |
     ///
     /// What is in doubt can be looked up: every list takes `?idempotency_key=`.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::increase()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn increase() -> Self {
         Self::builder("increase")
             .key_format(KeyFormat::visible(1..=200))

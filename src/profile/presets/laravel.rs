@@ -18,6 +18,11 @@ impl Profile {
     /// | key reused | by the path alone; another body gets the first answer | the file |
     /// | errors stored | yes, of any status | the file |
     /// | overlap | whether its store locks is up to the server, so taken as not safe | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::laravel()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn laravel() -> Self {
         Self::builder("laravel-idempotency")
             .key_format(KeyFormat::word(1..=36))

@@ -19,6 +19,11 @@ impl Profile {
     /// The 409 does **not** mean that it succeeded. The first answer is at
     /// `GET /v2.01/{ClientId}/responses/{key}` for 24 hours, and its
     /// `StatusCode` may be an error.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::mangopay()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn mangopay() -> Self {
         Self::builder("mangopay")
             .key_format(KeyFormat::word(16..=36))

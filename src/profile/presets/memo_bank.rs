@@ -16,6 +16,11 @@ impl Profile {
     /// | in progress | 409, by its status alone | the page |
     /// | key reused | 422 without a code of its own: a refusal like any other, which says nothing about an earlier attempt | the page |
     /// | errors stored | 4xx, but for 409 and 429; 5xx never | the page: "we will always send the same result" |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::memo_bank()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn memo_bank() -> Self {
         Self::builder("memo-bank")
             .key_format(KeyFormat::word(1..=36))

@@ -20,6 +20,11 @@ impl Profile {
     /// | errors stored | unsaid | |
     ///
     /// Its other 409 codes (`cannot_refund_order`, ...) are states of an order.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::mercado_pago()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn mercado_pago() -> Self {
         let says = |status, code: &'static str| Matcher::new().status(status).code(code);
         Self::builder("mercado-pago-orders")

@@ -20,6 +20,11 @@ impl Profile {
     ///
     /// Keys belong to the API key that sent them: after changing it, a retry is
     /// a second payment.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::modern_treasury()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn modern_treasury() -> Self {
         Self::builder("modern-treasury")
             .key_format(KeyFormat::word(1..=36))

@@ -17,6 +17,11 @@ impl Profile {
     /// | in progress | 409, by its status alone | the page |
     /// | key reused | a plain 400, also for another route: a refusal like any other, which says nothing about an earlier attempt | the page |
     /// | errors stored | unsaid | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::mollie()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn mollie() -> Self {
         Self::builder("mollie")
             .key_format(KeyFormat::word(1..=36))

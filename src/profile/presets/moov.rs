@@ -18,6 +18,11 @@ impl Profile {
     /// | already processed | 409, by its status alone, without the original's id and whatever the body | the pages |
     /// | in progress | unsaid, so requests must not overlap | |
     /// | errors stored | unsaid | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::moov()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn moov() -> Self {
         Self::builder("moov")
             .key_header("x-idempotency-key")

@@ -15,6 +15,11 @@ impl Profile {
     /// | key reused | 422, `IDEMPOTENCY_FINGERPRINT_MISSMATCH` | the same |
     /// | errors stored | yes | |
     /// | overlap | whether its store locks is up to the server, so taken as not safe | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::node_idempotency()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn node_idempotency() -> Self {
         Self::builder("node-idempotency")
             .key_format(KeyFormat::visible(1..=256))

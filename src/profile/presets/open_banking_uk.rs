@@ -22,6 +22,11 @@ impl Profile {
     ///
     /// Routes that are not listed as idempotent **ignore** the key: send those
     /// with `.without_key()`. Keys must not be used for polling.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::open_banking_uk()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn open_banking_uk() -> Self {
         Self::builder("open-banking-uk")
             .key_header("x-idempotency-key")

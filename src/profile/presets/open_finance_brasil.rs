@@ -22,6 +22,11 @@ impl Profile {
     /// try; the bank compares its `data` alone. A repeated request may so be
     /// refused, which settles nothing: what is in doubt stays `Unknown`. A code
     /// inside a JWT is not read; it counts as a refusal of this attempt.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::open_finance_brasil()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn open_finance_brasil() -> Self {
         Self::builder("open-finance-brasil")
             .key_header("x-idempotency-key")

@@ -16,6 +16,11 @@ impl Profile {
     /// | in progress | 409, code `idempotency_in_progress` | the page; where in the body is not printed, so the usual places are searched |
     /// | key reused | never reported: **another body gets the first answer** | the page; `reference/idempotent-requests` says that it is rejected |
     /// | errors stored | unsaid there; `reference/idempotent-requests` says yes | |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::paymongo()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn paymongo() -> Self {
         Self::builder("paymongo")
             .key_format(KeyFormat::word(1..=36))

@@ -19,6 +19,11 @@ impl Profile {
     ///
     /// Not every route looks at the header. For Vault shorten the lifetime with
     /// `ClientBuilder::key_lifetime`.
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::paypal()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn paypal() -> Self {
         Self::builder("paypal-orders-v2")
             .key_header("paypal-request-id")

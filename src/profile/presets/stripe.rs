@@ -19,6 +19,11 @@ impl Profile {
     ///
     /// A 429 may be a `lock_timeout` from inside the work, so it is in doubt.
     /// v2 of the API does the opposite with failures: [`Profile::stripe_v2`].
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::stripe()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn stripe() -> Self {
         Self::builder("stripe-v1")
             .key_format(KeyFormat::visible(1..=255))
@@ -44,6 +49,11 @@ impl Profile {
     /// | in progress | unsaid, so requests must not overlap | |
     /// | key reused | unsaid | |
     /// | should retry | `Stripe-Should-Retry`, as in v1 | `stripe-ruby` `lib/stripe/api_requestor.rb` |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::stripe_v2()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn stripe_v2() -> Self {
         Self::builder("stripe-v2")
             .key_format(KeyFormat::visible(1..=255))

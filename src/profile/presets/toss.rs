@@ -18,6 +18,11 @@ impl Profile {
     /// | in progress | 409, `code` = `IDEMPOTENT_REQUEST_PROCESSING` |
     /// | key reused | never reported: **another body gets the first answer** |
     /// | errors stored | unsaid |
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::toss()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn toss() -> Self {
         Self::builder("toss")
             .key_format(KeyFormat::visible(1..=300))

@@ -17,6 +17,11 @@ impl Profile {
     /// | errors stored | never: an error releases the key |
     ///
     /// Unknown: whether a 429 comes before any work (read as: it may not).
+    ///
+    /// ```
+    /// let client = oncekey::Client::builder().profile(oncekey::Profile::verifika()).build()?;
+    /// # Ok::<(), oncekey::BuildError>(())
+    /// ```
     pub fn verifika() -> Self {
         Self::builder("verifika")
             .key_format(KeyFormat::uuid())
