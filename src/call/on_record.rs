@@ -63,24 +63,33 @@ impl Operation {
     /// What an end that must be durable waits for, and then the end.
     pub(crate) async fn settle(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
         let effect = self.history.effect();
+        let is_safe = self.is_safe();
         let Some(book) = &mut self.call.logbook else {
             return self.finish(outcome);
         };
-        let is_safe = effect == Effect::NotApplied && method_kind(&self.call.submission.method) == MethodKind::Safe;
         let replays = self.call.submission.key.is_some() && self.call.client.profile.replays();
         if (effect == Effect::NotApplied && !is_safe) || !replays {
             // A failure is kept in the book.
             let _ = book.flush().await;
         }
         if let Some(failure) = book.failure()
-            && effect == Effect::NotApplied
-            && !is_safe
-            && book.is_on_record()
+            && !self.may_be_called_off()
         {
             let what = "it ended without effect, but that could not be written down";
             return Err(self.failed(ErrorKind::Journal, what, Effect::Unknown, failure));
         }
         self.finish(outcome)
+    }
+
+    fn is_safe(&self) -> bool {
+        method_kind(&self.call.submission.method) == MethodKind::Safe
+    }
+
+    /// Whether the effect may be told although something could not be written:
+    /// "not applied" holds only if nothing is on record that goes on.
+    fn may_be_called_off(&self) -> bool {
+        let is_on_record = self.call.logbook.as_ref().is_some_and(|book| book.is_on_record());
+        self.history.effect() != Effect::NotApplied || self.is_safe() || !is_on_record
     }
 
     /// The run could not go on for want of a record.
@@ -101,11 +110,8 @@ impl Operation {
                 )
             }
             Broken::Failed(failure) => {
-                let effect = match self.history.effect() {
-                    // It may be on record as sent, and so be taken up.
-                    Effect::NotApplied if !failure.is_certain() => Effect::Unknown,
-                    effect => effect,
-                };
+                // What is on record is open, and so may be taken up and sent.
+                let effect = if self.may_be_called_off() { self.history.effect() } else { Effect::Unknown };
                 self.failed(ErrorKind::Journal, "the journal failed, so that nothing more was sent", effect, failure)
             }
         }

@@ -321,3 +321,17 @@ async fn a_key_of_the_callers_own_is_resumed_in_doubt() {
     let paid = pay(&client, &sandbox, "order-1", 1).idempotency_key(&key).send().await.unwrap();
     assert_eq!(paid.key(), Some(&key));
 }
+
+/// The retry of what was never sent cannot be written down: it is on record as
+/// open, and whoever resumes it pays.
+#[tokio::test]
+async fn what_is_open_on_record_is_not_called_off() {
+    let folder = Folder::new();
+    let failing = Watched(folder.journal().await, read_only);
+    let client = builder().journal(failing).build().unwrap();
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let nowhere = client.post(format!("http://127.0.0.1:{port}/payments")).operation("order-1").body("x");
+    let error = nowhere.send().await.unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Journal, Effect::Unknown));
+    assert_eq!(client.unfinished().await.unwrap().len(), 1, "it may be resumed");
+}
