@@ -16,7 +16,7 @@ use crate::journal::{
 use crate::logbook::Logbook;
 use crate::order::{Order, no_key};
 use crate::profile::{Answer, Replay};
-use crate::reconcile::Doubtful;
+use crate::reconcile::{self, Doubtful};
 use crate::response::Response;
 use crate::runtime::{self, Moment};
 use crate::submission::{IdempotencyKey, OperationId, Submission, is_credential};
@@ -417,13 +417,7 @@ impl Desk {
         };
         let submission = self.order_again(stored, history, ask, None)?.submission(&self.client.profile)?;
         let doubtful = Doubtful { submission: &submission, id: Some(stored.identity().id().clone()) };
-        let found = runtime::within(self.policy.attempt_time(), hook.reconcile(&doubtful)).await;
-        Ok(match found {
-            Some(Ok(found)) if found.effect() != Effect::Unknown => {
-                Some((found.effect(), format!("reconcile: {}", found.evidence()).into()))
-            }
-            _ => None,
-        })
+        Ok(reconcile::settled_by(&**hook, &doubtful, self.policy.attempt_time()).await)
     }
 
     /// Somebody else took it up while an attempt of ours was on its way. Theirs
@@ -560,15 +554,7 @@ fn not_on_record(id: &OperationId) -> Error {
 }
 
 fn bare(id: &OperationId, effect: Effect, source: Option<JournalError>) -> Record {
-    Record {
-        effect,
-        operation: Some(id.clone()),
-        key: None,
-        attempts: Vec::new(),
-        response: None,
-        resume_at: None,
-        source: source.map(|error| Box::new(error) as _),
-    }
+    Record { operation: Some(id.clone()), ..Record::bare(effect, source.map(|error| Box::new(error) as _)) }
 }
 
 /// The request as it is kept.

@@ -51,6 +51,13 @@ pub(crate) struct Record {
     pub(crate) source: Option<Cause>,
 }
 
+impl Record {
+    /// Where no more than the effect is known.
+    pub(crate) const fn bare(effect: Effect, source: Option<Cause>) -> Self {
+        Self { effect, operation: None, key: None, attempts: Vec::new(), response: None, resume_at: None, source }
+    }
+}
+
 /// Why a run ended without a final answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -199,16 +206,7 @@ impl ErrorKind {
 impl Error {
     /// A request that was never sent, with what is wrong with it.
     pub(crate) fn request(what: impl Into<Cow<'static, str>>, effect: Effect, source: Option<Cause>) -> Self {
-        let record = Record {
-            effect,
-            operation: None,
-            key: None,
-            attempts: Vec::new(),
-            response: None,
-            resume_at: None,
-            source,
-        };
-        Self::new(ErrorKind::Request, what.into(), record)
+        Self::new(ErrorKind::Request, what.into(), Record::bare(effect, source))
     }
 
     /// A run that ended without a final answer.

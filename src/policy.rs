@@ -101,6 +101,12 @@ pub(crate) const fn limits(retry: &Retry, poll: &Poll) -> Policy {
     )
 }
 
+/// The client's limits with those of one request in their place.
+pub(crate) fn limited(policy: Policy, attempt_timeout: Option<Duration>, deadline: Option<Duration>) -> Policy {
+    let policy = attempt_timeout.map_or(policy, |timeout| policy.attempt_timeout(timeout));
+    deadline.map_or(policy, |deadline| policy.deadline(deadline))
+}
+
 /// What one operation's delays are drawn from.
 pub(crate) enum Schedule {
     Own,

@@ -1,8 +1,10 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::pin::Pin;
+use std::time::Duration;
 
 use crate::engine::Effect;
+use crate::runtime;
 use crate::submission::{IdempotencyKey, OperationId, Submission};
 
 /// Looks an operation up at the provider, by a reference of the merchant's own,
@@ -50,23 +52,6 @@ pub enum Found {
     Unknown,
 }
 
-impl Found {
-    pub(crate) const fn effect(&self) -> Effect {
-        match self {
-            Self::Applied(_) => Effect::Applied,
-            Self::NotApplied(_) => Effect::NotApplied,
-            Self::Unknown => Effect::Unknown,
-        }
-    }
-
-    pub(crate) fn evidence(&self) -> &str {
-        match self {
-            Self::Applied(evidence) | Self::NotApplied(evidence) => evidence,
-            Self::Unknown => "",
-        }
-    }
-}
-
 /// An operation whose effect is unknown, as [`Reconcile`] sees it.
 pub struct Doubtful<'a> {
     pub(crate) submission: &'a Submission,
@@ -106,6 +91,22 @@ type Reconciled<'a> = Pin<Box<dyn Future<Output = Result<Found, Box<dyn StdError
 /// [`Reconcile`] behind a pointer.
 pub(crate) trait AnyReconcile: Send + Sync {
     fn reconcile<'a>(&'a self, doubtful: &'a Doubtful<'_>) -> Reconciled<'a>;
+}
+
+/// What the hook settled, if it did within this time: the effect, and by whom on
+/// what evidence.
+pub(crate) async fn settled_by(
+    hook: &dyn AnyReconcile,
+    doubtful: &Doubtful<'_>,
+    limit: Duration,
+) -> Option<(Effect, Box<str>)> {
+    let found = runtime::within(limit, hook.reconcile(doubtful)).await?.ok()?;
+    let (effect, evidence) = match found {
+        Found::Applied(evidence) => (Effect::Applied, evidence),
+        Found::NotApplied(evidence) => (Effect::NotApplied, evidence),
+        Found::Unknown => return None,
+    };
+    Some((effect, format!("reconcile: {evidence}").into()))
 }
 
 impl<R: Reconcile> AnyReconcile for R {

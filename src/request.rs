@@ -25,6 +25,7 @@ use crate::error::{Cause, Error};
 use crate::event::{Event, Hook};
 use crate::order::{Order, effect_before};
 use crate::pairs;
+use crate::policy::limited;
 #[cfg(any(feature = "blocking", feature = "journal"))]
 use crate::profile::method_kind;
 use crate::response::Response;
@@ -456,14 +457,7 @@ impl Draft {
     }
 
     fn policy(&self, client: &Inner) -> Policy {
-        let mut policy = client.policy;
-        if let Some(timeout) = self.attempt_timeout {
-            policy = policy.attempt_timeout(timeout);
-        }
-        if let Some(deadline) = self.deadline {
-            policy = policy.deadline(deadline);
-        }
-        policy
+        limited(client.policy, self.attempt_timeout, self.deadline)
     }
 
     /// Checks it. Its key is not drawn yet: it may be on record.

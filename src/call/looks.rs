@@ -10,7 +10,7 @@ use crate::driver::World;
 use crate::engine::{Advice, Effect, Entry, Outcome, Reach, Verdict, Why};
 use crate::look;
 use crate::profile::Asked;
-use crate::reconcile::Doubtful;
+use crate::reconcile::{self, Doubtful};
 use crate::runtime;
 use crate::submission::Submission;
 use crate::transport::{self, Progress};
@@ -22,33 +22,22 @@ impl Operation {
             return outcome;
         }
         // In memory of its own: it comes seldom.
-        Box::pin(self.reconciled(outcome)).await
+        Box::pin(self.reconciled()).await.unwrap_or(outcome)
     }
 
-    async fn reconciled(&mut self, outcome: Outcome) -> Outcome {
-        let client = Arc::clone(&self.call.client);
-        let Some(hook) = client.reconcile_with.as_ref().filter(|_| self.history.effect() == Effect::Unknown) else {
-            return outcome;
-        };
+    async fn reconciled(&mut self) -> Option<Outcome> {
+        let hook = self.call.client.reconcile_with.as_deref()?;
         let doubtful = Doubtful { submission: &self.call.submission, id: self.call.submission.operation() };
-        let found = runtime::within(self.policy.attempt_time(), hook.reconcile(&doubtful)).await;
+        let settled = reconcile::settled_by(hook, &doubtful, self.policy.attempt_time()).await;
         self.call.now = runtime::now();
-        let Some(Ok(found)) = found else {
-            return outcome;
-        };
-        let at = self.call.now().max(self.history.latest());
-        let by = format!("reconcile: {}", found.evidence()).into();
-        let entry = Entry::Resolved { effect: found.effect(), by, at };
+        let (effect, by) = settled?;
+        let entry = Entry::Resolved { effect, by, at: self.call.now().max(self.history.latest()) };
         let mut after = self.history.clone();
-        if after.apply(&entry).is_err() {
-            return outcome;
-        }
+        after.apply(&entry).ok()?;
         // What is not on record is not settled.
-        if self.call.record(&entry, &after, &self.policy).await.is_err() {
-            return outcome;
-        }
+        self.call.record(&entry, &after, &self.policy).await.ok()?;
         self.history = after;
-        Outcome::Resolved(self.history.effect())
+        Some(Outcome::Resolved(effect))
     }
 }
 

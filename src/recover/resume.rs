@@ -18,6 +18,7 @@ use crate::engine::{Effect, SHORTEST_ATTEMPT};
 use crate::error::Error;
 use crate::event::{Event, Hook};
 use crate::journal::JournalError;
+use crate::policy::limited;
 use crate::request::SHORT_DEADLINE;
 use crate::response::Response;
 use crate::runtime;
@@ -198,13 +199,7 @@ impl Resume {
         let Some(journal) = &inner.journal else {
             return Err(Error::request(NO_JOURNAL, Effect::Unknown, None));
         };
-        let mut policy = inner.policy;
-        if let Some(timeout) = self.attempt_timeout {
-            policy = policy.attempt_timeout(timeout);
-        }
-        if let Some(deadline) = self.deadline {
-            policy = policy.deadline(deadline);
-        }
+        let policy = limited(inner.policy, self.attempt_timeout, self.deadline);
         let problem = self.credentials.problem.or_else(|| match (self.attempt_timeout, self.deadline) {
             (Some(timeout), _) if timeout.is_zero() => Some("attempt_timeout is zero, in which nothing can be sent"),
             (_, Some(deadline)) if deadline < SHORTEST_ATTEMPT => Some(SHORT_DEADLINE),

@@ -29,7 +29,7 @@ impl Places {
     }
 
     /// After a commit.
-    fn keep(&mut self, row: &Row, seq: i64) {
+    pub(super) fn keep(&mut self, row: &Row, seq: i64) {
         // What nobody works on is looked up again, should it be: there may be many of them.
         if matches!(row.status, Status::Running(_)) {
             let entries = row.position + row.entries.len() as i64;
@@ -221,10 +221,6 @@ fn refusal(kind: JournalErrorKind) -> JournalError {
         _ => "somebody else wrote to the operation's record",
     };
     JournalError::new(kind, what)
-}
-
-pub(super) fn keep(places: &mut Places, row: &Row, seq: i64) {
-    places.keep(row, seq);
 }
 
 pub(super) const fn encode_owner(owner: Owner) -> [u8; 16] {

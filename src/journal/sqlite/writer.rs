@@ -307,7 +307,7 @@ impl Writer {
         let mut outcomes = Vec::with_capacity(writes.len());
         for (write, seq) in writes.iter().zip(seqs) {
             match seq {
-                Ok(seq) => batch::keep(&mut self.places, &write.row, seq),
+                Ok(seq) => self.places.keep(&write.row, seq),
                 Err(_) => self.places.forget(&write.row.id),
             }
             outcomes.push(seq.map(|_| ()));
