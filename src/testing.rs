@@ -48,6 +48,22 @@ type Sent = Result<Response, Error>;
 /// `Ok` and an error whose effect is not `NotApplied` agree with an execution. For
 /// a sandbox that serves this operation alone.
 ///
+/// ```
+/// # use oncekey::sandbox::{Fault, Sandbox};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let ms = std::time::Duration::from_millis;
+/// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+/// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+/// # use oncekey::testing;
+/// # let sandbox = Sandbox::start().await?;
+/// sandbox.fail_next([Fault::answer_lost(), Fault::status(503), Fault::in_progress()]);
+/// let sent = client.post(sandbox.url("/payments")).body("{}").send().await;
+/// testing::assert_once(&sandbox, &sent);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Panics
 ///
 /// When one of these is not so.
@@ -60,6 +76,23 @@ pub fn assert_once(sandbox: &Sandbox, sent: &Sent) {
 }
 
 /// The sandbox carried out exactly `n` operations, whoever asked for them.
+///
+/// ```
+/// # use oncekey::sandbox::{Fault, Sandbox};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let ms = std::time::Duration::from_millis;
+/// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+/// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+/// # use oncekey::testing;
+/// # let sandbox = Sandbox::start().await?;
+/// // A declined card: tried, and nothing carried out.
+/// sandbox.fail_next(Fault::status(402).from_handler_without_executing());
+/// let sent = client.post(sandbox.url("/payments")).body("{}").send().await;
+/// testing::assert_executions(&sandbox, 0, &sent);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Panics
 ///
@@ -75,6 +108,23 @@ pub fn assert_executions(sandbox: &Sandbox, n: usize, sent: &Sent) {
 
 /// Every request that the sandbox saw had one key, and all had the same. For a
 /// sandbox that serves one operation alone.
+///
+/// ```
+/// # use oncekey::sandbox::{Fault, Sandbox};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let ms = std::time::Duration::from_millis;
+/// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+/// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+/// # use oncekey::testing;
+/// # let sandbox = Sandbox::start().await?;
+/// sandbox.fail_next(Fault::reset_without_executing().times(3));
+/// let sent = client.post(sandbox.url("/payments")).body("{}").send().await;
+/// testing::assert_one_key(&sandbox, &sent);
+/// assert_eq!(sandbox.requests().len(), 4);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Panics
 ///
@@ -98,6 +148,22 @@ pub fn assert_one_key(sandbox: &Sandbox, sent: &Sent) {
 
 /// Every request that the sandbox read to its end was the same: method, path,
 /// query and body. For a sandbox that serves one operation alone.
+///
+/// ```
+/// # use oncekey::sandbox::{Fault, Sandbox};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let ms = std::time::Duration::from_millis;
+/// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+/// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+/// # use oncekey::testing;
+/// # let sandbox = Sandbox::start().await?;
+/// sandbox.fail_next([Fault::closed_before_reading(), Fault::status(502)]);
+/// let sent = client.post(sandbox.url("/payments?dry=no")).body(r#"{"amount":4999}"#).send().await;
+/// testing::assert_same_bytes(&sandbox, &sent);
+/// # Ok(())
+/// # }
+/// ```
 ///
 /// # Panics
 ///
@@ -123,6 +189,26 @@ pub fn assert_same_bytes(sandbox: &Sandbox, sent: &Sent) {
 /// The operation is found by its key, so that a sandbox may serve many at once.
 /// One without a key is taken for all that came without.
 ///
+/// ```
+/// # use oncekey::sandbox::{Fault, Sandbox};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let ms = std::time::Duration::from_millis;
+/// # let (retry, poll) = (oncekey::Retry::default().max_attempts(1).base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+/// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+/// # use oncekey::testing;
+/// # let sandbox = Sandbox::start().await?;
+/// // A client with `max_attempts(1)`: paid and not told, turned away, paid.
+/// sandbox.fail_next([Fault::answer_lost(), Fault::status(422), Fault::none()]);
+/// for effect in ["unknown", "not applied", "applied"] {
+///     let sent = client.post(sandbox.url("/payments")).body("{}").send().await;
+///     testing::assert_truthful(&sandbox, &sent);
+///     assert_eq!(sent.map_or_else(|error| error.effect().to_string(), |_| "applied".into()), effect);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Panics
 ///
 /// When the caller was told what is not so.
@@ -146,6 +232,24 @@ pub fn assert_truthful(sandbox: &Sandbox, sent: &Sent) {
 
 /// The attempts, what the caller was told, and what the sandbox saw and did: the
 /// text that a failed assertion prints.
+///
+/// ```
+/// # use oncekey::sandbox::{Fault, Sandbox};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let ms = std::time::Duration::from_millis;
+/// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+/// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+/// # use oncekey::testing;
+/// # let sandbox = Sandbox::start().await?;
+/// sandbox.fail_next(Fault::answer_lost());
+/// let sent = client.post(sandbox.url("/payments")).body("{}").send().await;
+/// let report = testing::report(&sandbox, &sent).to_string();
+/// assert!(report.contains("told: carried out, 201"));
+/// assert!(report.ends_with("the server's ledger: 1 execution\n"), "{report}");
+/// # Ok(())
+/// # }
+/// ```
 pub fn report(sandbox: &Sandbox, sent: &Sent) -> Report {
     report_of(sandbox, sent, Scope::All)
 }

@@ -98,11 +98,11 @@ mod answer;
 mod builder;
 mod chaos;
 mod clock;
+mod config;
 mod connection;
 mod delivery;
 mod execution;
 mod fault;
-mod fault_modifiers;
 mod gateway;
 #[cfg(feature = "http2")]
 mod http2;
@@ -142,6 +142,20 @@ pub struct Sandbox {
 impl Sandbox {
     /// Starts a sandbox with the defaults of [`SandboxBuilder`] on a free port of 127.0.0.1.
     ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ms = std::time::Duration::from_millis;
+    /// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+    /// let sandbox = Sandbox::start().await?;
+    /// let paid = client.post(sandbox.url("/payments")).body("{}").send().await?;
+    /// assert_eq!(paid.text(), r#"{"id":"pay_1","status":"captured"}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// When no port can be bound.
@@ -150,6 +164,21 @@ impl Sandbox {
     }
 
     /// How to start one with other rules.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ms = std::time::Duration::from_millis;
+    /// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+    /// // A provider that answers a reused key with 422 and holds duplicates back.
+    /// let sandbox = Sandbox::builder().reuse_status(422).wait_while_in_progress(true).start().await?;
+    /// let paid = client.post(sandbox.url("/payments")).body("{}").send().await?;
+    /// assert_eq!(paid.status(), 201);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder() -> SandboxBuilder {
         SandboxBuilder::new()
     }
@@ -163,12 +192,36 @@ impl Sandbox {
     }
 
     /// The address it listens on.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let sandbox = Sandbox::start().await?;
+    /// assert!(sandbox.addr().ip().is_loopback());
+    /// // For code that takes a host and a port in place of a URL.
+    /// let connected = std::net::TcpStream::connect(sandbox.addr())?;
+    /// assert_eq!(connected.peer_addr()?, sandbox.addr());
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
     /// `http://127.0.0.1:PORT` followed by `path`.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let sandbox = Sandbox::start().await?;
+    /// let port = sandbox.addr().port();
+    /// assert_eq!(sandbox.url("/v1/payments?limit=1"), format!("http://127.0.0.1:{port}/v1/payments?limit=1"));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn url(&self, path: impl AsRef<str>) -> String {
         format!("http://{}{}", self.addr, path.as_ref())
@@ -179,29 +232,112 @@ impl Sandbox {
     ///
     /// A fault is taken by *any* request, a GET as well: place [`Fault::none`] where one is to be
     /// served well.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::{Fault, Sandbox};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ms = std::time::Duration::from_millis;
+    /// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+    /// # let sandbox = Sandbox::start().await?;
+    /// sandbox.fail_next([Fault::none(), Fault::status(503).times(2)]);
+    /// client.get(sandbox.url("/balance")).send().await?; // takes `none`
+    /// client.post(sandbox.url("/payments")).body("{}").send().await?;
+    /// let faults = sandbox.requests().iter().map(|seen| seen.fault().map(Fault::name)).collect::<Vec<_>>();
+    /// assert_eq!(faults, [None, Some("status"), Some("status"), None]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn fail_next(&self, faults: impl IntoIterator<Item = Fault>) {
         let faults = faults.into_iter().flat_map(Fault::expand);
         self.shared.state().faults.extend(faults);
     }
 
     /// How many scripted faults no request has taken yet.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::{Fault, Sandbox};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ms = std::time::Duration::from_millis;
+    /// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+    /// # let sandbox = Sandbox::start().await?;
+    /// sandbox.fail_next([Fault::answer_lost(), Fault::status(503)]);
+    /// assert_eq!(sandbox.faults_left(), 2);
+    /// client.post(sandbox.url("/payments")).body("{}").send().await?;
+    /// assert_eq!(sandbox.faults_left(), 0, "the test met all that it was meant to");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn faults_left(&self) -> usize {
         self.shared.state().faults.len()
     }
 
     /// Drops the scripted faults that no request has taken yet.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::{Fault, Sandbox};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let http = reqwest::Client::builder().no_proxy().build()?;
+    /// # let sandbox = Sandbox::start().await?;
+    /// sandbox.fail_next(Fault::status(503).times(1000));
+    /// assert_eq!(http.get(sandbox.url("/")).send().await?.status(), 503);
+    /// sandbox.clear_faults(); // the outage is over
+    /// assert_eq!(http.get(sandbox.url("/")).send().await?.status(), 200);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn clear_faults(&self) {
         self.shared.state().faults.clear();
     }
 
     /// Moves the sandbox's clock forward. What waited for the new time goes on at once.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let http = reqwest::Client::builder().no_proxy().build()?;
+    /// # use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// let pay = || http.post(sandbox.url("/payments")).header("Idempotency-Key", "order-17").send();
+    /// pay().await?;
+    /// pay().await?;
+    /// assert_eq!(sandbox.executions(), 1);
+    /// sandbox.advance(Duration::from_secs(24 * 60 * 60)); // now the key is forgotten
+    /// pay().await?;
+    /// assert_eq!(sandbox.executions(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn advance(&self, by: Duration) {
         self.shared.clock.advance(by);
         self.shared.changed.notify_waiters();
     }
 
     /// The time on the sandbox's clock, which is also what its `Date` headers say.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let http = reqwest::Client::builder().no_proxy().build()?;
+    /// # use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// let before = sandbox.now();
+    /// sandbox.advance(Duration::from_secs(3600));
+    /// assert!(sandbox.now() >= before + Duration::from_secs(3600));
+    ///
+    /// let answer = http.get(sandbox.url("/")).send().await?;
+    /// let date = httpdate::parse_http_date(answer.headers()["date"].to_str()?)?;
+    /// assert!(date >= before + Duration::from_secs(3599), "a date is in whole seconds");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn now(&self) -> SystemTime {
         self.shared.clock.now()
@@ -209,17 +345,62 @@ impl Sandbox {
 
     /// From now on only requests with this `Authorization` are let in, others get
     /// 401 `{"code":"UNAUTHORIZED"}`. Keys in the store are not touched.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let http = reqwest::Client::builder().no_proxy().build()?;
+    /// # let sandbox = Sandbox::start().await?;
+    /// let balance = |token| http.get(sandbox.url("/balance")).bearer_auth(token).send();
+    /// sandbox.set_authorization("Bearer first");
+    /// assert_eq!(balance("first").await?.status(), 200);
+    /// sandbox.set_authorization("Bearer second"); // the token was rotated
+    /// assert_eq!(balance("first").await?.status(), 401);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn set_authorization(&self, value: impl Into<String>) {
         self.shared.state().authorization = Some(value.into());
     }
 
     /// How many operations were carried out, doubles included.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::{Fault, Sandbox};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let http = reqwest::Client::builder().no_proxy().build()?;
+    /// # let sandbox = Sandbox::start().await?;
+    /// sandbox.fail_next(Fault::answer_lost());
+    /// let sent = http.post(sandbox.url("/payments")).header("Idempotency-Key", "order-17").send().await;
+    /// assert!(sent.is_err());
+    /// assert_eq!(sandbox.executions(), 1, "paid, whatever the client was told");
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn executions(&self) -> usize {
         self.shared.state().ledger.len()
     }
 
     /// How many operations were carried out under this key, over all of its lifetimes.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let http = reqwest::Client::builder().no_proxy().build()?;
+    /// # let sandbox = Sandbox::start().await?;
+    /// for order in ["order-17", "order-18", "order-17"] {
+    ///     http.post(sandbox.url("/payments")).header("Idempotency-Key", order).send().await?;
+    /// }
+    /// assert_eq!(sandbox.executions_of("order-17"), 1);
+    /// assert_eq!(sandbox.executions_of("order-19"), 0);
+    /// assert_eq!(sandbox.executions(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn executions_of(&self, key: impl AsRef<str>) -> usize {
         let key = Some(key.as_ref());
@@ -229,18 +410,69 @@ impl Sandbox {
 
     /// How many handlers are at work now: their key is locked, their line in the ledger not written.
     /// Handlers that died or hang for good are not counted, nor are duplicates that wait.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let http = reqwest::Client::builder().no_proxy().build()?;
+    /// # use std::time::Duration;
+    /// let sandbox = Sandbox::builder().work(Duration::from_secs(60)).start().await?;
+    /// let call = tokio::spawn(http.post(sandbox.url("/payments")).header("Idempotency-Key", "order-17").send());
+    /// sandbox.until(|s| s.at_work() == 1).await;
+    /// assert_eq!(sandbox.executions(), 0, "the ledger is written at the end");
+    /// sandbox.advance(Duration::from_secs(60));
+    /// assert_eq!(call.await??.status(), 201);
+    /// assert_eq!((sandbox.at_work(), sandbox.executions()), (0, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn at_work(&self) -> usize {
         self.shared.state().at_work
     }
 
     /// Everything that was carried out, in that order.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::Sandbox;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ms = std::time::Duration::from_millis;
+    /// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+    /// # let sandbox = Sandbox::start().await?;
+    /// for path in ["/payments", "/refunds"] {
+    ///     client.post(sandbox.url(path)).body("{}").send().await?;
+    /// }
+    /// let ledger = sandbox.ledger();
+    /// let lines = ledger.iter().map(|done| (done.id(), done.path())).collect::<Vec<_>>();
+    /// assert_eq!(lines, [("pay_1", "/payments"), ("pay_2", "/refunds")]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn ledger(&self) -> Vec<Execution> {
         self.shared.state().ledger.clone()
     }
 
     /// Every request whose head arrived, in that order, those that met a fault included.
+    ///
+    /// ```
+    /// # use oncekey::sandbox::{Fault, Sandbox};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let ms = std::time::Duration::from_millis;
+    /// # let (retry, poll) = (oncekey::Retry::default().base_delay(ms(1)), oncekey::Poll::default().interval(ms(1)));
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(retry).poll(poll).build()?;
+    /// # let sandbox = Sandbox::start().await?;
+    /// sandbox.fail_next([Fault::status(503), Fault::answer_lost()]);
+    /// client.post(sandbox.url("/payments")).body("{}").send().await?;
+    /// let said = sandbox.requests().iter().map(|seen| seen.status().map(|s| s.as_u16())).collect::<Vec<_>>();
+    /// assert_eq!(said, [Some(503), None, Some(201)]);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[must_use]
     pub fn requests(&self) -> Vec<SeenRequest> {
         self.shared.state().seen.clone()

@@ -1,7 +1,7 @@
 //! What a fault consists of: how far the request gets, what is said, and how that is delivered.
 
 use super::answer::{Answer, allows_body};
-use super::builder::Config;
+use super::config::Config;
 use super::retry_after::{DateForm, RetryAfter, date};
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE, RETRY_AFTER, TRANSFER_ENCODING};

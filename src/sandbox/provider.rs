@@ -1,7 +1,7 @@
 //! What the API does with a request that reaches it: who may come in, keys, and the work.
 
 use super::answer::Answer;
-use super::builder::Config;
+use super::config::Config;
 use super::execution::Execution;
 use super::gateway::path;
 use super::json::Json;

@@ -1,7 +1,7 @@
 //! What the handle, the connections and the handlers share.
 
-use super::builder::Config;
 use super::clock::Clock;
+use super::config::Config;
 use super::execution::Execution;
 use super::fault::Fault;
 use super::seen::SeenRequest;
