@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::MakeBackoff;
 use super::{Client, Inner, PollWith, RecoverWith};
 use crate::authorize::{AnyAuthorize, Authorize};
+use crate::draft::SHORT_DEADLINE;
 use crate::engine::SHORTEST_ATTEMPT;
 use crate::error::BuildError;
 use crate::event::{Event, Hook};
@@ -14,7 +15,6 @@ use crate::journal::Journal;
 use crate::policy::{Poll, Retry, limits};
 use crate::profile::{Answer, Judgement, Profile};
 use crate::reconcile::{AnyReconcile, Reconcile};
-use crate::request::SHORT_DEADLINE;
 use crate::runtime::Dice;
 
 type Setup = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send>;
