@@ -232,6 +232,23 @@ impl RequestBuilder {
     /// answer on record is given without a request, and one that is open goes
     /// on under its key. With another request it is refused, unless the first
     /// was turned away on an API that releases keys on errors.
+    ///
+    /// ```
+    /// # #[cfg(all(feature = "sandbox", feature = "journal"))]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let url = sandbox.url("/payments");
+    /// # let client = oncekey::Client::builder().journal(oncekey::journal::Memory::new()).build()?;
+    /// let pay = || client.post(&url).operation("rent:2026-07").body("amount=45000").send();
+    /// let (paid, again) = (pay().await?, pay().await?);
+    /// assert_eq!(again.text(), paid.text());
+    /// assert_eq!((sandbox.requests().len(), sandbox.executions()), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(all(feature = "sandbox", feature = "journal")))]
+    /// # fn main() {}
+    /// ```
     pub fn operation(mut self, id: impl Into<OperationId>) -> Self {
         self.draft.id = Some(id.into());
         self
@@ -240,6 +257,23 @@ impl RequestBuilder {
     /// The account at the provider that this is for, in the place of the
     /// client's. It is part of what tells one request from another, and of what
     /// lists show.
+    ///
+    /// ```
+    /// # #[cfg(all(feature = "sandbox", feature = "journal"))]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let url = sandbox.url("/payments");
+    /// # let client = oncekey::Client::builder().journal(oncekey::journal::Memory::new()).build()?;
+    /// let pay = |account| client.post(&url).account(account).operation("rent:2026-07").body("amount=45000").send();
+    /// pay("acct_1").await?;
+    /// let error = pay("acct_2").await.expect_err("another account: another operation");
+    /// assert_eq!(error.kind(), oncekey::ErrorKind::Mismatch);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(all(feature = "sandbox", feature = "journal")))]
+    /// # fn main() {}
+    /// ```
     #[cfg(feature = "journal")]
     #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
     pub fn account(mut self, account: impl Into<Box<str>>) -> Self {
@@ -320,6 +354,23 @@ impl RequestBuilder {
 
     /// Sends it, again and again under the same key, until the answer is final
     /// or nothing more can safely be done.
+    ///
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox};
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().retry(oncekey::Retry::default().base_delay(std::time::Duration::ZERO)).build()?;
+    /// sandbox.fail_next([Fault::answer_lost()]); // it is paid, and nobody is told
+    /// let paid = client.post(sandbox.url("/payments")).body("amount=4999").send().await?;
+    /// assert!(paid.is_replay());
+    /// assert_eq!((sandbox.requests().len(), sandbox.executions()), (2, 1));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
+    /// ```
     ///
     /// # Errors
     ///
