@@ -190,7 +190,8 @@ impl ClientBuilder {
     ///         Ok(())
     ///     })
     ///     .build()?;
-    /// let error = client.post("https://api.example/payments").send().await.expect_err("the vault is sealed");
+    /// # let url = "http://127.0.0.1:1/payments";
+    /// let error = client.post(url).send().await.expect_err("the vault is sealed");
     /// assert_eq!((error.kind(), error.effect()), (ErrorKind::Authorize, Effect::NotApplied));
     /// # Ok(())
     /// # }
@@ -291,7 +292,7 @@ impl ClientBuilder {
     ///         _ => Ok(Found::Unknown),
     ///     })
     ///     .build()?;
-    /// # let url = "https://api.example/payments";
+    /// # let url = "http://127.0.0.1:1/payments";
     /// # let last_week = std::time::SystemTime::now() - std::time::Duration::from_secs(7 * 86_400);
     /// let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(last_week);
     /// let sent = client.post(url).idempotency_key(key).body("reference=M1A2B3C4").send().await;
