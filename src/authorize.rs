@@ -9,7 +9,7 @@ use http::header::{
 use http::{Method, StatusCode};
 use url::Url;
 
-use crate::request::MOST_HEADERS;
+use crate::draft::MOST_HEADERS;
 use crate::submission::Submission;
 
 /// Brings the credentials of each attempt: a fresh token, an HMAC signature, a

@@ -40,6 +40,37 @@ pub trait World {
 
 /// Runs the operation to an end.
 ///
+/// ```
+/// use std::time::Duration;
+/// use oncekey::driver::{World, run};
+/// use oncekey::engine::*;
+///
+/// # struct Paper(Vec<Entry>);
+/// # impl World for Paper {
+/// #     type Broken = std::convert::Infallible;
+/// #     fn now(&mut self) -> Time { Time::from_millis(0) }
+/// #     async fn sleep(&mut self, _: Duration) {}
+/// #     async fn prepare(&mut self, _: u32, _: Duration) -> Result<(), StopReason> { Ok(()) }
+/// #     async fn send(&mut self, _: Duration) -> Verdict { Verdict::new(Reach::Applied, Advice::Stop, Why::Success) }
+/// #     fn draw(&mut self, _: Option<Budget>) -> Draw { Draw::Entropy(0) }
+/// #     async fn record(&mut self, entry: &Entry, _: &History, _: &Policy) -> Result<(), Self::Broken> {
+/// #         self.0.push(entry.clone());
+/// #         Ok(())
+/// #     }
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), IllegalEntry> {
+/// # let at = Time::from_millis(0);
+/// # let created = Entry::Created { at, key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+/// let mut world = Paper(vec![created.clone()]); // a `World` that pays at once, and keeps what it records
+/// let mut history = History::replay(&[created])?;
+/// let Ok(outcome) = run(&mut world, &mut history, &Policy::new()).await;
+/// assert_eq!(outcome, Outcome::Applied);
+/// assert_eq!(History::replay(&world.0)?, history);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 ///
 /// [`World::Broken`] where an entry could not be recorded that must be.

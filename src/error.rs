@@ -182,6 +182,13 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Its name for machines: the `error.type` of a span.
+    ///
+    /// ```
+    /// use oncekey::ErrorKind;
+    ///
+    /// assert_eq!(ErrorKind::Refused.code(), "refused");
+    /// assert_eq!(ErrorKind::KeyExpired.code(), "key_expired");
+    /// ```
     pub const fn code(self) -> &'static str {
         match self {
             Self::Request => "request",

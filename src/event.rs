@@ -176,16 +176,73 @@ impl<'a> AttemptStarted<'a> {
     }
 
     /// The attempt's number over all runs of the operation, from 1.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::ZERO))
+    ///     .on_event(move |event| {
+    ///         if let Event::AttemptStarted(started) = event {
+    ///             let _ = told.send(started.number());
+    ///         }
+    ///     });
+    /// # let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert_eq!(heard.try_iter().collect::<Vec<_>>(), [1, 2], "nobody listened, twice");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn number(&self) -> u32 {
         self.number
     }
 
     /// Why it is made.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::ZERO))
+    ///     .on_event(move |event| {
+    ///         if let Event::AttemptStarted(started) = event {
+    ///             let _ = told.send(started.kind());
+    ///         }
+    ///     });
+    /// # let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert_eq!(heard.try_iter().collect::<Vec<_>>(), [AttemptKind::First, AttemptKind::Retry]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn kind(&self) -> AttemptKind {
         self.kind
     }
 
     /// When, by our clock.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::ZERO))
+    ///     .on_event(move |event| {
+    ///         if let Event::AttemptStarted(started) = event {
+    ///             let _ = told.send(started.at());
+    ///         }
+    ///     });
+    /// let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert_eq!(heard.recv()?, error.attempts()[0].started_at());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn at(&self) -> SystemTime {
         self.at
     }
@@ -211,11 +268,55 @@ impl<'a> AttemptEnded<'a> {
     }
 
     /// The attempt. What is waited after it is not in it yet.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::ZERO))
+    ///     .on_event(move |event| {
+    ///         if let Event::AttemptEnded(ended) = event {
+    ///             let _ = told.send(ended.attempt().failure());
+    ///         }
+    ///     });
+    /// # let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert_eq!(heard.try_iter().collect::<Vec<_>>(), [Some(Failure::Connect); 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn attempt(&self) -> &'a Attempt {
         self.attempt
     }
 
     /// Whether the operation took effect, as far as is known now.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, Event, Retry};
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # sandbox.fail_next([oncekey::sandbox::Fault::answer_lost()]);
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().base_delay(Duration::ZERO))
+    ///     .on_event(move |event| {
+    ///         if let Event::AttemptEnded(ended) = event {
+    ///             let _ = told.send(ended.effect());
+    ///         }
+    ///     });
+    /// # client.build()?.post(sandbox.url("/payments")).body("amount=4999").send().await?;
+    /// // The first answer is lost, the second is its replay.
+    /// assert_eq!(heard.try_iter().collect::<Vec<_>>(), [Effect::Unknown, Effect::Applied]);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
+    /// ```
     pub const fn effect(&self) -> Effect {
         self.effect
     }
@@ -242,16 +343,73 @@ impl<'a> Waiting<'a> {
     }
 
     /// How long.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::from_millis(100))).entropy_seed(7)
+    ///     .on_event(move |event| {
+    ///         if let Event::Waiting(waiting) = event {
+    ///             let _ = told.send(waiting.duration());
+    ///         }
+    ///     });
+    /// let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert!(heard.recv()? <= error.attempts()[0].wait(), "what was waited at least");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn duration(&self) -> Duration {
         self.duration
     }
 
     /// Until when, by our clock.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::from_millis(100))).entropy_seed(7)
+    ///     .on_event(move |event| {
+    ///         if let Event::Waiting(waiting) = event {
+    ///             let _ = told.send(waiting.until());
+    ///         }
+    ///     });
+    /// let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert!(error.attempts()[1].started_at() >= heard.recv()?, "not before that");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn until(&self) -> SystemTime {
         self.until
     }
 
     /// Why it is as long as it is.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::from_millis(100))).entropy_seed(7)
+    ///     .on_event(move |event| {
+    ///         if let Event::Waiting(waiting) = event {
+    ///             let _ = told.send(waiting.reason());
+    ///         }
+    ///     });
+    /// # let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert_eq!(heard.recv()?, WaitReason::Backoff, "nobody named a wait");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn reason(&self) -> WaitReason {
         self.reason
     }
@@ -278,6 +436,25 @@ impl<'a> Ended<'a> {
 
     /// What the caller gets.
     ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::ZERO))
+    ///     .on_event(move |event| {
+    ///         if let Event::Ended(ended) = event {
+    ///             let _ = told.send(ended.result().map_or_else(|error| error.to_string(), |answer| answer.text()));
+    ///         }
+    ///     });
+    /// # let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert_eq!(heard.recv()?, "all attempts failed; it was not carried out");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// The error that the caller gets.
@@ -286,16 +463,78 @@ impl<'a> Ended<'a> {
     }
 
     /// Whether the operation took effect. A GET never does.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, Event, Retry};
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # sandbox.fail_next([]);
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().base_delay(Duration::ZERO))
+    ///     .on_event(move |event| {
+    ///         if let Event::Ended(ended) = event {
+    ///             let _ = told.send((ended.result().is_ok(), ended.effect()));
+    ///         }
+    ///     });
+    /// # client.build()?.get(sandbox.url("/payments/pay_1")).send().await?;
+    /// assert_eq!(heard.recv()?, (true, Effect::NotApplied), "a GET was answered");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
+    /// ```
     pub const fn effect(&self) -> Effect {
         self.effect
     }
 
     /// Why there is no final answer, if there is none.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::ZERO))
+    ///     .on_event(move |event| {
+    ///         if let Event::Ended(ended) = event {
+    ///             let _ = told.send(ended.kind());
+    ///         }
+    ///     });
+    /// # let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert_eq!(heard.recv()?, Some(ErrorKind::Exhausted));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn kind(&self) -> Option<ErrorKind> {
         self.result.err().map(Error::kind)
     }
 
     /// The attempts of this run.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Event, Failure, Retry, WaitReason, engine::AttemptKind};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// # .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(2).base_delay(Duration::ZERO))
+    ///     .on_event(move |event| {
+    ///         if let Event::Ended(ended) = event {
+    ///             let _ = told.send(ended.attempts().len());
+    ///         }
+    ///     });
+    /// # let error = client.build()?.post("http://127.0.0.1:1/").send().await.expect_err("nobody listens there");
+    /// assert_eq!(heard.recv()?, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn attempts(&self) -> &'a [Attempt] {
         match self.result {
             Ok(response) => response.attempts(),

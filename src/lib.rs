@@ -84,6 +84,7 @@ mod call;
 mod client;
 #[cfg(feature = "journal")]
 mod desk;
+mod draft;
 #[doc(hidden)]
 pub mod driver;
 pub mod engine;

@@ -27,6 +27,22 @@ pub struct Retry {
 
 impl Retry {
     /// How many attempts may fail, the first included; at least 1. Polls do not count.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Retry};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let retry = Retry::default().max_attempts(3);
+    /// let client = Client::builder().retry(retry)
+    /// # .http(|http| http.no_proxy()).retry(retry.base_delay(Duration::ZERO))
+    ///     .build()?;
+    /// # let url = "http://127.0.0.1:1/payments";
+    /// let error = client.post(url).send().await.expect_err("nobody listens there");
+    /// assert_eq!(error.attempts().len(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn max_attempts(mut self, attempts: u32) -> Self {
         self.max_attempts = attempts;
         self
@@ -34,12 +50,37 @@ impl Retry {
 
     /// The longest delay after the first failure; doubled after each further
     /// one. Zero means no delay.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Retry};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let retry = Retry::default().max_attempts(2).base_delay(Duration::ZERO);
+    /// let client = Client::builder().retry(retry)
+    /// # .http(|http| http.no_proxy())
+    ///     .build()?;
+    /// # let url = "http://127.0.0.1:1/payments";
+    /// let error = client.post(url).send().await.expect_err("nobody listens there");
+    /// assert_eq!(error.attempts()[0].wait(), Duration::ZERO);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn base_delay(mut self, delay: Duration) -> Self {
         self.base_delay = delay;
         self
     }
 
     /// The longest delay of all; not below the base delay.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::{Client, Retry};
+    ///
+    /// let retry = Retry::default().base_delay(Duration::from_secs(2)).max_delay(Duration::from_secs(1));
+    /// let error = Client::builder().retry(retry).build().expect_err("it starts above its end");
+    /// assert_eq!(error.to_string(), "base_delay is longer than max_delay");
+    /// ```
     pub const fn max_delay(mut self, delay: Duration) -> Self {
         self.max_delay = delay;
         self
@@ -67,12 +108,42 @@ pub struct Poll {
 
 impl Poll {
     /// The wait before the first poll, a tenth more or less.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Poll};
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # sandbox.fail_next([oncekey::sandbox::Fault::in_progress()]);
+    /// let poll = Poll::default().interval(Duration::from_millis(20));
+    /// let client = Client::builder().poll(poll)
+    /// # .http(|http| http.no_proxy())
+    ///     .build()?;
+    /// # let url = sandbox.url("/payments");
+    /// let answer = client.post(url).body("amount=4999").send().await?; // first it is "in progress"
+    /// assert!(answer.attempts()[0].wait() >= Duration::from_millis(18));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
+    /// ```
     pub const fn interval(mut self, interval: Duration) -> Self {
         self.interval = interval;
         self
     }
 
     /// The longest wait between polls; not below the first one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::{Client, Poll};
+    ///
+    /// let poll = Poll::default().interval(Duration::from_secs(10)); // and the longest is 5 s
+    /// assert!(Client::builder().poll(poll).build().is_err());
+    /// assert!(Client::builder().poll(poll.max_interval(Duration::from_secs(60))).build().is_ok());
+    /// ```
     pub const fn max_interval(mut self, interval: Duration) -> Self {
         self.max_interval = interval;
         self
@@ -80,6 +151,28 @@ impl Poll {
 
     /// For how long to poll, from the first answer that calls for it. Zero
     /// means not at all.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::{Client, Effect, ErrorKind, Poll};
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # sandbox.fail_next([oncekey::sandbox::Fault::in_progress()]);
+    /// let poll = Poll::default().limit(Duration::ZERO);
+    /// let client = Client::builder().poll(poll)
+    /// # .http(|http| http.no_proxy())
+    ///     .build()?;
+    /// # let url = sandbox.url("/payments");
+    /// let error = client.post(url).body("amount=4999").send().await.expect_err("it is in progress");
+    /// assert_eq!((error.kind(), error.effect()), (ErrorKind::Exhausted, Effect::Unknown));
+    /// assert_eq!(error.attempts().len(), 1);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
+    /// ```
     pub const fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;
         self

@@ -111,6 +111,15 @@ impl IdempotencyKey {
     }
 
     /// The whole key, as it is sent, without the quotes of APIs that want some.
+    ///
+    /// ```
+    /// use oncekey::IdempotencyKey;
+    ///
+    /// let key = IdempotencyKey::random();
+    /// let row = key.as_str().to_owned(); // to be kept before it is sent
+    /// assert_eq!(IdempotencyKey::parse(row)?, key);
+    /// # Ok::<(), oncekey::profile::KeyError>(())
+    /// ```
     pub fn as_str(&self) -> &str {
         match &self.text {
             Text::Uuid(text) => std::str::from_utf8(text).expect("a UUID's text is ASCII"),
@@ -264,6 +273,14 @@ impl OperationId {
     }
 
     /// The whole id.
+    ///
+    /// ```
+    /// use oncekey::OperationId;
+    ///
+    /// let id = OperationId::from("income:M1A2B3C4");
+    /// assert_eq!(id.as_str(), "income:M1A2B3C4");
+    /// assert_eq!(id.to_string(), id.as_str(), "but for one that is a key: that is abbreviated");
+    /// ```
     pub fn as_str(&self) -> &str {
         &self.text
     }

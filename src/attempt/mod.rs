@@ -259,6 +259,13 @@ pub enum Failure {
 
 impl Failure {
     /// A word or two for a log line.
+    ///
+    /// ```
+    /// use oncekey::Failure;
+    ///
+    /// assert_eq!(Failure::ConnectTimeout.as_str(), "connect timeout");
+    /// assert_eq!(format!("{:8}|", Failure::Broken), "closed  |", "`Display` is the same, and pads");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Request => "not a request",
@@ -275,6 +282,13 @@ impl Failure {
 
     /// Its name for machines: what it is serialised as, and the `error.type` of
     /// a span.
+    ///
+    /// ```
+    /// use oncekey::Failure;
+    ///
+    /// assert_eq!(Failure::Broken.code(), "broken");
+    /// assert_eq!(Failure::TooLarge.code(), "too_large");
+    /// ```
     pub const fn code(self) -> &'static str {
         match self {
             Self::Request => "request",
@@ -320,6 +334,13 @@ impl WaitReason {
     }
 
     /// A word for a log line.
+    ///
+    /// ```
+    /// use oncekey::WaitReason;
+    ///
+    /// assert_eq!(WaitReason::Backoff.as_str(), "backoff");
+    /// assert_eq!(WaitReason::RetryAfter.to_string(), "retry-after");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Backoff => "backoff",

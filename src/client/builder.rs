@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::MakeBackoff;
 use super::{Client, Inner, PollWith, RecoverWith};
 use crate::authorize::{AnyAuthorize, Authorize};
+use crate::draft::SHORT_DEADLINE;
 use crate::engine::SHORTEST_ATTEMPT;
 use crate::error::BuildError;
 use crate::event::{Event, Hook};
@@ -14,7 +15,6 @@ use crate::journal::Journal;
 use crate::policy::{Poll, Retry, limits};
 use crate::profile::{Answer, Judgement, Profile};
 use crate::reconcile::{AnyReconcile, Reconcile};
-use crate::request::SHORT_DEADLINE;
 use crate::runtime::Dice;
 
 type Setup = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + Send>;
@@ -178,6 +178,24 @@ impl ClientBuilder {
     }
 
     /// The hook that brings each attempt's credentials.
+    ///
+    /// ```
+    /// # use oncekey::{Client, Effect, ErrorKind, Parts};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # fn token() -> Result<String, std::io::Error> { Err(std::io::Error::other("the vault is sealed")) }
+    /// let client = Client::builder()
+    ///     .authorize(|parts: &mut Parts<'_>| {
+    ///         parts.set_header("authorization", format!("Bearer {}", token()?))?;
+    ///         Ok(())
+    ///     })
+    ///     .build()?;
+    /// # let url = "http://127.0.0.1:1/payments";
+    /// let error = client.post(url).send().await.expect_err("the vault is sealed");
+    /// assert_eq!((error.kind(), error.effect()), (ErrorKind::Authorize, Effect::NotApplied));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn authorize(mut self, hook: impl Authorize + 'static) -> Self {
         self.authorize = Some(Box::new(hook));
         self
@@ -263,6 +281,25 @@ impl ClientBuilder {
 
     /// Looks an operation up by a reference of your own when its effect is
     /// unknown at the end of a run. See [`Reconcile`].
+    ///
+    /// ```
+    /// # use oncekey::{Client, Doubtful, Effect, Found, IdempotencyKey};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder()
+    ///     .reconcile_with(|doubtful: &Doubtful<'_>| match doubtful.body() {
+    ///         b"reference=M1A2B3C4" => Ok(Found::Applied("pay_7".into())), // the provider's books
+    ///         _ => Ok(Found::Unknown),
+    ///     })
+    ///     .build()?;
+    /// # let url = "http://127.0.0.1:1/payments";
+    /// # let last_week = std::time::SystemTime::now() - std::time::Duration::from_secs(7 * 86_400);
+    /// let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(last_week);
+    /// let sent = client.post(url).idempotency_key(key).body("reference=M1A2B3C4").send().await;
+    /// assert_eq!(sent.expect_err("its key is too old to be sent").effect(), Effect::Applied);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn reconcile_with(mut self, hook: impl Reconcile + 'static) -> Self {
         self.reconcile_with = Some(Box::new(hook));
         self
@@ -286,6 +323,24 @@ impl ClientBuilder {
     /// The `backoff` crate is unmaintained (RUSTSEC-2025-0012), which is why
     /// this is a feature and off by default; it is there for those who have
     /// such a schedule already.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::Client;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use backoff::backoff::Constant;
+    ///
+    /// let every = Duration::from_millis(5);
+    /// let client = Client::builder().backoff(move || Constant::new(every))
+    /// # .http(|http| http.no_proxy()).retry(oncekey::Retry::default().max_attempts(2))
+    ///     .build()?;
+    /// # let url = "http://127.0.0.1:1/payments";
+    /// let error = client.post(url).send().await.expect_err("nobody listens there");
+    /// assert!(error.attempts()[0].wait() >= every);
+    /// # Ok(())
+    /// # }
+    /// ```
     #[cfg(feature = "backoff")]
     pub fn backoff<B>(mut self, make: impl Fn() -> B + Send + Sync + 'static) -> Self
     where
@@ -324,6 +379,15 @@ impl ClientBuilder {
     }
 
     /// Checks all of it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::{Client, Profile};
+    ///
+    /// assert!(Client::builder().profile(Profile::stripe()).build().is_ok());
+    /// let error = Client::builder().attempt_timeout(Duration::ZERO).build().expect_err("nothing is sent in no time");
+    /// assert_eq!(error.to_string(), "attempt_timeout is zero, in which nothing can be sent");
+    /// ```
     ///
     /// # Errors
     ///

@@ -88,6 +88,21 @@ impl Inner {
 impl Client {
     /// A client with every default, for an API of the [generic](Profile::generic) kind.
     ///
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let url = sandbox.url("/payments");
+    /// let client = oncekey::Client::new();
+    /// let paid = client.post(url).body("amount=4999").send().await?;
+    /// assert_eq!(paid.status(), 201);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the TLS backend cannot be initialised, as `reqwest::Client::new`

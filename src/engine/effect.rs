@@ -19,6 +19,13 @@ pub enum Effect {
 
 impl Effect {
     /// A word for a log line: `not applied`, `applied` or `unknown`.
+    ///
+    /// ```
+    /// use oncekey::Effect;
+    ///
+    /// assert_eq!(Effect::NotApplied.as_str(), "not applied");
+    /// assert_eq!(Effect::Unknown.to_string(), Effect::Unknown.as_str());
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotApplied => "not applied",

@@ -127,6 +127,13 @@ pub enum AttemptKind {
 
 impl AttemptKind {
     /// A word for a log line.
+    ///
+    /// ```
+    /// use oncekey::engine::AttemptKind;
+    ///
+    /// let kinds = [AttemptKind::First, AttemptKind::Retry, AttemptKind::Poll];
+    /// assert_eq!(kinds.map(AttemptKind::as_str), ["first", "retry", "poll"]);
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::First => "first",
@@ -162,6 +169,13 @@ impl StopReason {
     /// Whether the same operation may be tried again later under its key, when
     /// the wait that the last attempt asked for is over. `KeyExpired` is
     /// counted: it may be that wait which the key does not outlive.
+    ///
+    /// ```
+    /// use oncekey::engine::StopReason;
+    ///
+    /// assert!(StopReason::Deadline.leaves_a_later_try());
+    /// assert!(!StopReason::Keyless.leaves_a_later_try(), "it may have been received, and has no key");
+    /// ```
     pub const fn leaves_a_later_try(self) -> bool {
         match self {
             Self::Attempts | Self::Polls | Self::Deadline | Self::KeyExpired => true,
@@ -176,11 +190,31 @@ pub struct Owner(u128);
 
 impl Owner {
     /// The owner of this instance id.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// # let started = Entry::Started { attempt: 1, kind: AttemptKind::First, timeout: Duration::from_secs(60), at: at(0) };
+    /// let resumed = Entry::Resumed { owner: Owner::new(7), at: at(9_000) };
+    /// let history = History::replay(&[created, started, resumed])?;
+    /// // Whoever sent the attempt is gone: how it ended nobody saw.
+    /// assert_eq!(history.next(&policy, at(9_000)), Action::Record(Entry::Interrupted { attempt: 1, at: at(9_000) }));
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     pub const fn new(id: u128) -> Self {
         Self(id)
     }
 
     /// The instance id.
+    ///
+    /// ```
+    /// use oncekey::engine::Owner;
+    ///
+    /// let owner = Owner::new(0x3f2a_91c4);
+    /// assert_eq!(format!("{:08x}", owner.id()), "3f2a91c4");
+    /// ```
     pub const fn id(self) -> u128 {
         self.0
     }

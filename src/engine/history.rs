@@ -4,7 +4,6 @@ use core::time::Duration;
 use super::delay::{self, Budget, Draw};
 use super::effect::{Effect, Standing};
 use super::entry::{AttemptKind, Entry, KeyOrigin, MethodKind, StopReason};
-use super::next::Outcome;
 use super::policy::Policy;
 use super::time::Time;
 use super::verdict::{Advice, Reach, Verdict, Why};
@@ -18,7 +17,7 @@ use super::verdict::{Advice, Reach, Verdict, Why};
 pub struct History {
     pub(super) key: KeyOrigin,
     pub(super) method: MethodKind,
-    gone_is_done: bool,
+    pub(super) gone_is_done: bool,
     pub(super) standing: Standing,
     /// The largest moment of any entry: the operation's own clock never reads less.
     pub(super) latest: Time,
@@ -33,7 +32,7 @@ pub struct History {
     /// How the person or look-up that settled it found it.
     pub(super) resolved: Option<Effect>,
     /// The version of the request, from 1.
-    version: u32,
+    pub(super) version: u32,
     /// Until when the last attempt, which nobody saw the end of, may have been on its way.
     pub(super) interrupted_until: Time,
     pub(super) attempts: u32,
@@ -84,6 +83,21 @@ impl Run {
 impl History {
     /// Folds an operation's entries, from its `Created` on.
     ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// # let started = Entry::Started { attempt: 1, kind: AttemptKind::First, timeout: Duration::from_secs(60), at: at(0) };
+    /// let history = History::replay(&[created.clone(), started.clone()])?; // and then it crashed
+    /// assert_eq!(history.effect(), Effect::Unknown, "it may have arrived");
+    ///
+    /// let mut running = History::replay(&[created])?;
+    /// running.apply(&started)?;
+    /// assert_eq!(history, running, "read from the record, or lived through: the same");
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`IllegalEntry`], with the position of the first entry that cannot have
@@ -129,6 +143,21 @@ impl History {
     }
 
     /// Adds one entry.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// # let started = Entry::Started { attempt: 1, kind: AttemptKind::First, timeout: Duration::from_secs(60), at: at(0) };
+    /// let mut history = History::replay(&[created])?;
+    /// history.apply(&started)?;
+    /// assert_eq!(history.attempts(), 1);
+    /// let twice = history.apply(&started).expect_err("one attempt at a time");
+    /// assert_eq!(twice.to_string(), "entry 0 is illegal: a second attempt while one is open");
+    /// assert_eq!(history.attempts(), 1);
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -275,6 +304,21 @@ impl History {
 
     /// The entry for the end of the open attempt: its verdict settled against
     /// what came before (rules 6b, 9 and 15), its delay drawn.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// # let started = Entry::Started { attempt: 1, kind: AttemptKind::First, timeout: Duration::from_secs(60), at: at(0) };
+    /// let history = History::replay(&[created, started])?;
+    /// // A 202, and nothing shows that the server knows the key: to ask again might be to order twice.
+    /// let pending = Verdict::new(Reach::Accepted { knows_key: false }, Advice::Retry, Why::Pending);
+    /// let ended = history.ended(pending, &policy, at(300), Draw::Entropy(0));
+    /// let settled = pending.with_advice(Advice::Stop);
+    /// assert_eq!(ended, Entry::Ended { attempt: 1, verdict: settled, at: at(300), next_at: None });
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     pub fn ended(&self, verdict: Verdict, policy: &Policy, now: Time, draw: Draw) -> Entry {
         let verdict = self.settle(verdict, policy);
         let at = now.max(self.latest);
@@ -284,6 +328,21 @@ impl History {
 
     /// Which budget the wait after this verdict comes from; `None` where no
     /// wait follows. What to hand to [`History::ended`] as its draw depends on it.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// # let started = Entry::Started { attempt: 1, kind: AttemptKind::First, timeout: Duration::from_secs(60), at: at(0) };
+    /// let history = History::replay(&[created, started])?;
+    /// let running = Verdict::new(Reach::Accepted { knows_key: true }, Advice::Retry, Why::InProgress);
+    /// assert_eq!(history.budget(running, &policy), Some(Budget::Polls));
+    /// let lost = Verdict::new(Reach::Ambiguous, Advice::Retry, Why::NoHead);
+    /// assert_eq!(history.budget(lost, &policy), Some(Budget::Failures));
+    /// assert_eq!(history.budget(lost.with_advice(Advice::Stop), &policy), None);
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     pub fn budget(&self, verdict: Verdict, policy: &Policy) -> Option<Budget> {
         let verdict = self.settle(verdict, policy);
         (verdict.advice() != Advice::Stop).then(|| budget_of(verdict))
@@ -339,6 +398,21 @@ impl History {
 
     /// Did it take effect, as far as these entries tell? An attempt that is
     /// open counts as in doubt; a safe method never takes effect.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// # let started = Entry::Started { attempt: 1, kind: AttemptKind::First, timeout: Duration::from_secs(60), at: at(0) };
+    /// let mut history = History::replay(&[created, started])?;
+    /// assert_eq!(history.effect(), Effect::Unknown, "it is on its way");
+    ///
+    /// let refused = Verdict::new(Reach::Refused, Advice::Stop, Why::Refusal);
+    /// history.apply(&history.ended(refused, &policy, at(300), Draw::Entropy(0)))?;
+    /// assert_eq!(history.effect(), Effect::NotApplied);
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     pub const fn effect(&self) -> Effect {
         if matches!(self.method, MethodKind::Safe) {
             return Effect::NotApplied;
@@ -354,6 +428,18 @@ impl History {
 
     /// The same, where somebody else may have sent the key too: then only what
     /// the idempotency layer bound is certain not to have been carried out.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// let history = History::replay(&[created])?;
+    /// assert_eq!(history.effect_with(false), Effect::NotApplied);
+    /// // A clone of its key was used elsewhere meanwhile.
+    /// assert_eq!(history.effect_with(true), Effect::Unknown);
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     pub const fn effect_with(&self, contested: bool) -> Effect {
         match (self.effect(), self.method, self.standing) {
             (Effect::NotApplied, MethodKind::Idempotent | MethodKind::Other, Standing::Clean)
@@ -363,104 +449,6 @@ impl History {
             }
             (effect, _, _) => effect,
         }
-    }
-
-    /// How many attempts were started, over all runs.
-    pub const fn attempts(&self) -> u32 {
-        self.attempts
-    }
-
-    /// The number of the attempt that was started and has not ended.
-    pub fn open_attempt(&self) -> Option<u32> {
-        self.open.map(|open| open.attempt)
-    }
-
-    /// The largest moment of any entry. An operation's clock starts no earlier.
-    pub const fn latest(&self) -> Time {
-        self.latest
-    }
-
-    /// When the key's life began: the first attempt that may have been received,
-    /// one that is on its way included.
-    pub const fn key_since(&self) -> Option<Time> {
-        match (self.key_since, &self.open) {
-            (None, Some(open)) => Some(open.at),
-            (since, _) => since,
-        }
-    }
-
-    /// When the next attempt may be sent, where the last verdict left that open.
-    pub const fn next_at(&self) -> Option<Time> {
-        match &self.last {
-            Some(last) => last.next_at,
-            None => None,
-        }
-    }
-
-    /// When the same operation may be tried again, where something asks for a
-    /// wait: the last verdict, or an attempt whose owner died and which another
-    /// must not overlap.
-    pub fn resume_at(&self, policy: &Policy) -> Option<Time> {
-        match &self.last {
-            Some(last) => last.next_at,
-            None => (!policy.overlap_is_safe && self.interrupted_until > self.latest).then_some(self.interrupted_until),
-        }
-    }
-
-    /// What is left of the run's time.
-    pub fn left(&self, policy: &Policy, now: Time) -> Duration {
-        self.run.since.after(policy.deadline).since(now.max(self.latest))
-    }
-
-    /// Whether the run is over: it ended, or gave up, or was settled by hand.
-    pub fn is_over(&self) -> bool {
-        self.run.stopped.is_some() || self.end().is_some()
-    }
-
-    /// Whether nothing is left to be asked: its answer came, or it was settled,
-    /// or the run is over without effect.
-    pub fn is_settled(&self) -> bool {
-        match self.end() {
-            Some(Outcome::Applied | Outcome::Resolved(_)) => true,
-            Some(Outcome::Ended(_) | Outcome::Stopped(_) | Outcome::Contradicted) | None => {
-                self.is_over() && self.effect() == Effect::NotApplied
-            }
-        }
-    }
-
-    /// The last attempt's verdict, unless nobody saw its end.
-    pub const fn last_verdict(&self) -> Option<Verdict> {
-        match &self.last {
-            Some(last) => Some(last.verdict),
-            None => None,
-        }
-    }
-
-    /// Whether it is asked after at a status resource: the request itself is
-    /// never sent again.
-    pub const fn is_linked(&self) -> bool {
-        self.linked
-    }
-
-    /// The version of the request, from 1.
-    pub const fn version(&self) -> u32 {
-        self.version
-    }
-
-    /// Whether the request may be corrected under the same key, on an API that
-    /// releases keys on errors: it was turned away, and nothing is in doubt.
-    pub fn may_be_amended(&self) -> bool {
-        let refused = self.last.is_some_and(|last| last.verdict.reach() == Reach::Refused);
-        self.open.is_none()
-            && refused
-            && self.standing == Standing::Clean
-            && self.resolved.is_none()
-            && self.key == KeyOrigin::Drawn
-    }
-
-    /// Whether "it is gone" counts as done, for a DELETE.
-    pub const fn gone_is_done(&self) -> bool {
-        self.gone_is_done
     }
 
     /// Why the attempt that is started next is made.
@@ -510,6 +498,18 @@ const fn illegal(problem: &'static str) -> IllegalEntry {
 
 impl IllegalEntry {
     /// Its position among the entries replayed, from 0; 0 for a single entry.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// # let started = Entry::Started { attempt: 1, kind: AttemptKind::First, timeout: Duration::from_secs(60), at: at(0) };
+    /// let torn = History::replay(&[created, started.clone(), started]).expect_err("the end of the first is not on record");
+    /// assert_eq!(torn.position(), 2);
+    /// assert_eq!(torn.to_string(), "entry 2 is illegal: a second attempt while one is open");
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     pub const fn position(&self) -> usize {
         self.position
     }

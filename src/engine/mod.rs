@@ -48,6 +48,7 @@ mod entry;
 mod history;
 mod next;
 mod policy;
+mod questions;
 mod time;
 mod verdict;
 

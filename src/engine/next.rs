@@ -64,6 +64,23 @@ impl History {
     ///
     /// After a [`Action::Send`] the caller must record what
     /// [`History::ended`] makes of it before asking again.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// let mut history = History::replay(&[created])?;
+    /// let Action::Record(first) = history.next(&policy, at(0)) else { panic!("nothing was sent yet") };
+    /// history.apply(&first)?; // on the disk by now
+    /// let timeout = Duration::from_secs(60);
+    /// assert_eq!(history.next(&policy, at(0)), Action::Send { attempt: 1, timeout });
+    ///
+    /// let paid = Verdict::new(Reach::Applied, Advice::Stop, Why::Success);
+    /// history.apply(&history.ended(paid, &policy, at(300), Draw::Entropy(0)))?;
+    /// assert_eq!(history.next(&policy, at(300)), Action::Finish(Outcome::Applied));
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     pub fn next(&self, policy: &Policy, now: Time) -> Action {
         let now = now.max(self.latest);
         if let Some(open) = &self.open {
@@ -104,6 +121,21 @@ impl History {
     }
 
     /// What asking for it again comes to, at this time by the wall clock.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// # let started = Entry::Started { attempt: 1, kind: AttemptKind::First, timeout: Duration::from_secs(60), at: at(0) };
+    /// let mut history = History::replay(&[created, started])?;
+    /// assert_eq!(history.asked_again(&policy, at(9_000)), Again::GoesOn);
+    ///
+    /// let rejected = Verdict::new(Reach::Rejected, Advice::Stop, Why::Refusal);
+    /// history.apply(&history.ended(rejected, &policy, at(300), Draw::Entropy(0)))?;
+    /// assert_eq!(history.asked_again(&policy, at(9_000)), Again::Ended(Outcome::Ended(rejected)));
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     pub fn asked_again(&self, policy: &Policy, at: Time) -> Again {
         let mut again = self.clone();
         let mut entry = Entry::Resumed { owner: Owner::new(0), at };

@@ -17,57 +17,171 @@ pub struct Verdict {
 
 impl Verdict {
     /// A verdict of these parts, on an answer without a replay mark.
+    ///
+    /// ```
+    /// use oncekey::engine::{Advice, Reach, Verdict, Why};
+    ///
+    /// let lost = Verdict::new(Reach::Ambiguous, Advice::Retry, Why::NoHead);
+    /// assert_eq!(lost.to_string(), "in doubt, no answer");
+    /// assert!(!lost.marked());
+    /// ```
     pub const fn new(reach: Reach, advice: Advice, why: Why) -> Self {
         Self { reach, advice, why, marked: false, linked: false }
     }
 
     /// The same with the mark set or cleared; see [`Verdict::marked`].
+    ///
+    /// ```
+    /// use oncekey::engine::{Advice, Reach, Verdict, Why};
+    ///
+    /// let replay = Verdict::new(Reach::Applied, Advice::Stop, Why::Success).with_mark(true);
+    /// assert!(replay.marked());
+    /// assert!(!replay.with_mark(false).marked());
+    /// ```
     pub const fn with_mark(mut self, marked: bool) -> Self {
         self.marked = marked;
         self
     }
 
     /// The same with a status resource named or not; see [`Verdict::linked`].
+    ///
+    /// ```
+    /// use oncekey::engine::{Advice, Reach, Verdict, Why};
+    ///
+    /// // A 202 with a `Location`.
+    /// let accepted = Verdict::new(Reach::Accepted { knows_key: false }, Advice::Retry, Why::Pending);
+    /// assert!(accepted.with_link(true).linked());
+    /// ```
     pub const fn with_link(mut self, linked: bool) -> Self {
         self.linked = linked;
         self
     }
 
     /// The same with another reach.
+    ///
+    /// ```
+    /// use oncekey::engine::{Advice, Reach, Verdict, Why};
+    ///
+    /// // After an earlier attempt it may be our own that holds the key.
+    /// let reused = Verdict::new(Reach::Refused, Advice::Stop, Why::KeyReused);
+    /// assert_eq!(reused.with_reach(Reach::Ambiguous).to_string(), "in doubt, key reused");
+    /// ```
     pub const fn with_reach(mut self, reach: Reach) -> Self {
         self.reach = reach;
         self
     }
 
     /// The same with another advice.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::engine::{Advice, Reach, Verdict, Why};
+    ///
+    /// let limited = Verdict::new(Reach::Refused, Advice::Retry, Why::RateLimited);
+    /// let later = limited.with_advice(Advice::RetryAfter(Duration::from_secs(7)));
+    /// assert_ne!(limited, later);
+    /// assert_eq!(later.why(), limited.why());
+    /// ```
     pub const fn with_advice(mut self, advice: Advice) -> Self {
         self.advice = advice;
         self
     }
 
     /// The same with another reason.
+    ///
+    /// ```
+    /// use oncekey::engine::{Advice, Reach, Verdict, Why};
+    ///
+    /// let lost = Verdict::new(Reach::Ambiguous, Advice::Retry, Why::NoHead);
+    /// assert_eq!(lost.with_why(Why::ServerError).to_string(), "in doubt, server error");
+    /// ```
     pub const fn with_why(mut self, why: Why) -> Self {
         self.why = why;
         self
     }
 
     /// How far the attempt got.
+    ///
+    /// ```
+    /// # use oncekey::engine::*;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    /// # use oncekey::reqwest::Method;
+    /// # use oncekey::reqwest::header::HeaderMap;
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506"));
+    /// use oncekey::reqwest::StatusCode;
+    ///
+    /// let refusal = Answer::new(StatusCode::UNAUTHORIZED, &none, b"");
+    /// let verdict = Profile::generic().read(&asked, &Exchange::Answered(refusal));
+    /// assert_eq!(verdict.reach(), Reach::Refused);
+    /// let lost = Profile::generic().read(&asked, &Exchange::NoHead);
+    /// assert_eq!(lost.reach(), Reach::Ambiguous);
+    /// ```
     pub const fn reach(&self) -> Reach {
         self.reach
     }
 
     /// Whether it may be sent again.
+    ///
+    /// ```
+    /// # use oncekey::engine::*;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    /// # use oncekey::reqwest::Method;
+    /// # use oncekey::reqwest::header::HeaderMap;
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506"));
+    /// use std::time::Duration;
+    /// use oncekey::reqwest::StatusCode;
+    /// use oncekey::reqwest::header::{HeaderValue, RETRY_AFTER};
+    ///
+    /// let headers = HeaderMap::from_iter([(RETRY_AFTER, HeaderValue::from_static("7"))]);
+    /// let busy = Answer::new(StatusCode::SERVICE_UNAVAILABLE, &headers, b"");
+    /// let verdict = Profile::generic().read(&asked, &Exchange::Answered(busy));
+    /// assert_eq!(verdict.advice(), Advice::RetryAfter(Duration::from_secs(7)));
+    /// ```
     pub const fn advice(&self) -> Advice {
         self.advice
     }
 
     /// What the verdict rests on.
+    ///
+    /// ```
+    /// # use oncekey::engine::*;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    /// # use oncekey::reqwest::Method;
+    /// # use oncekey::reqwest::header::HeaderMap;
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506"));
+    /// use oncekey::reqwest::StatusCode;
+    ///
+    /// let moved = Answer::new(StatusCode::TEMPORARY_REDIRECT, &none, b"");
+    /// let verdict = Profile::generic().read(&asked, &Exchange::Answered(moved));
+    /// assert_eq!(verdict.why(), Why::Redirect);
+    /// let unsent = Profile::generic().read(&asked, &Exchange::Unsent { hopeless: true });
+    /// assert_eq!(unsent.why(), Why::NotSent);
+    /// ```
     pub const fn why(&self) -> Why {
         self.why
     }
 
     /// Whether the answer carried the replay mark: evidence, for this operation,
     /// that the server knows the key.
+    ///
+    /// ```
+    /// # use oncekey::engine::*;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    /// # use oncekey::reqwest::Method;
+    /// # use oncekey::reqwest::header::HeaderMap;
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506"));
+    /// use oncekey::reqwest::StatusCode;
+    /// use oncekey::reqwest::header::{HeaderName, HeaderValue};
+    ///
+    /// let mark = (HeaderName::from_static("idempotent-replay"), HeaderValue::from_static("true"));
+    /// let headers = HeaderMap::from_iter([mark]);
+    /// let answer = Answer::new(StatusCode::CREATED, &headers, br#"{"id":"pay_1"}"#);
+    /// assert!(Profile::verifika().read(&asked, &Exchange::Answered(answer)).marked());
+    /// ```
     pub const fn marked(&self) -> bool {
         self.marked
     }
@@ -75,6 +189,20 @@ impl Verdict {
     /// Whether the answer named a status resource, by which the operation is
     /// asked after with GET: a poll that orders nothing, whether or not the
     /// server knows the key.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use oncekey::engine::*;
+    /// # let (at, policy) = (Time::from_millis, Policy::new());
+    /// # let created = Entry::Created { at: at(0), key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+    /// # let started = Entry::Started { attempt: 1, kind: AttemptKind::First, timeout: Duration::from_secs(60), at: at(0) };
+    /// let mut history = History::replay(&[created, started])?;
+    /// let accepted = Verdict::new(Reach::Accepted { knows_key: false }, Advice::Retry, Why::Pending).with_link(true);
+    /// assert!(accepted.linked());
+    /// history.apply(&history.ended(accepted, &policy, at(300), Draw::Entropy(u64::MAX / 2)))?;
+    /// assert_eq!(history.next_at(), Some(at(1_300)), "the first poll");
+    /// # Ok::<(), IllegalEntry>(())
+    /// ```
     pub const fn linked(&self) -> bool {
         self.linked
     }
@@ -119,6 +247,14 @@ pub enum Reach {
 
 impl Reach {
     /// A few words for a log line.
+    ///
+    /// ```
+    /// use oncekey::engine::Reach;
+    ///
+    /// assert_eq!(Reach::Ambiguous.as_str(), "in doubt");
+    /// assert_eq!(Reach::Accepted { knows_key: true }.as_str(), "in progress");
+    /// assert_eq!(Reach::Accepted { knows_key: false }.as_str(), "accepted");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unsent => "not sent",
@@ -189,6 +325,13 @@ pub enum Why {
 
 impl Why {
     /// A few words for a log line.
+    ///
+    /// ```
+    /// use oncekey::engine::Why;
+    ///
+    /// assert_eq!(Why::NoHead.as_str(), "no answer");
+    /// assert_eq!(Why::AlreadyProcessed.as_str(), "already processed");
+    /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotSent => "no connection",
