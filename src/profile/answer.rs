@@ -18,6 +18,20 @@ pub struct Asked<'a> {
 
 impl<'a> Asked<'a> {
     /// A request of this method with these headers, sent without a key.
+    ///
+    /// ```
+    /// use http::header::{ACCEPT, HeaderMap, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// use oncekey::engine::Why;
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    ///
+    /// # let headers = HeaderMap::new();
+    /// let page = Exchange::Answered(Answer::new(StatusCode::OK, &headers, b"<html>Sign in</html>"));
+    /// let none = HeaderMap::new(); // data is asked for
+    /// assert_eq!(Profile::generic().read(&Asked::new(&Method::GET, &none), &page).why(), Why::WrongType);
+    /// let html = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/html"))]);
+    /// assert_eq!(Profile::generic().read(&Asked::new(&Method::GET, &html), &page).why(), Why::Success);
+    /// ```
     pub const fn new(method: &'a Method, headers: &'a HeaderMap) -> Self {
         Self { method, headers: Headers::Map(headers), key: None, gone_is_done: false }
     }
@@ -28,6 +42,21 @@ impl<'a> Asked<'a> {
     }
 
     /// The idempotency key it carried.
+    ///
+    /// ```
+    /// # use http::{HeaderMap, Method, StatusCode};
+    /// use oncekey::engine::Reach;
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    ///
+    /// # let headers = HeaderMap::new();
+    /// let keyless = Asked::new(&Method::POST, &headers);
+    /// let keyed = keyless.with_key(Some("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506"));
+    /// // What says that it still runs is no reason to ask again where no key was sent.
+    /// let answer = Answer::new(StatusCode::CONFLICT, &headers, br#"{"code":"IDEMPOTENCY_IN_PROGRESS"}"#);
+    /// let reach = |asked| Profile::verifika().read(asked, &Exchange::Answered(answer)).reach();
+    /// assert_eq!(reach(&keyed), Reach::Accepted { knows_key: true });
+    /// assert_eq!(reach(&keyless), Reach::Accepted { knows_key: false });
+    /// ```
     #[must_use]
     pub const fn with_key(mut self, key: Option<&'a str>) -> Self {
         self.key = key;
@@ -35,6 +64,18 @@ impl<'a> Asked<'a> {
     }
 
     /// For a DELETE: 404 and 410 count as done.
+    ///
+    /// ```
+    /// # use http::{HeaderMap, Method, StatusCode};
+    /// use oncekey::engine::Reach;
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    ///
+    /// # let headers = HeaderMap::new();
+    /// let delete = Asked::new(&Method::DELETE, &headers);
+    /// let gone = Exchange::Answered(Answer::new(StatusCode::GONE, &headers, b""));
+    /// assert_eq!(Profile::generic().read(&delete, &gone).reach(), Reach::Refused);
+    /// assert_eq!(Profile::generic().read(&delete.gone_is_done(true), &gone).reach(), Reach::Applied);
+    /// ```
     #[must_use]
     pub const fn gone_is_done(mut self, yes: bool) -> Self {
         self.gone_is_done = yes;
@@ -151,6 +192,18 @@ pub struct Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// An answer whose body came whole, over HTTP/1.1, at the epoch.
+    ///
+    /// ```
+    /// # use http::{HeaderMap, Method, StatusCode};
+    /// use oncekey::engine::Reach;
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    ///
+    /// # let headers = HeaderMap::new();
+    /// let asked = Asked::new(&Method::POST, &headers);
+    /// let answer = Answer::new(StatusCode::CREATED, &headers, br#"{"id":"pay_1"}"#);
+    /// let verdict = Profile::stripe().read(&asked, &Exchange::Answered(answer));
+    /// assert_eq!(verdict.reach(), Reach::Applied);
+    /// ```
     pub fn new(status: StatusCode, headers: &'a HeaderMap, body: &'a [u8]) -> Self {
         let glance = Glance::over(headers);
         let length_proved = glance.has_length || glance.is_chunked;
@@ -158,6 +211,18 @@ impl<'a> Answer<'a> {
     }
 
     /// How much of the body came.
+    ///
+    /// ```
+    /// # use http::{HeaderMap, Method, StatusCode};
+    /// use oncekey::engine::Reach;
+    /// use oncekey::profile::{Answer, Asked, Exchange, Extent, Profile};
+    ///
+    /// # let headers = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &headers);
+    /// let cut = Answer::new(StatusCode::CREATED, &headers, br#"{"id":"pa"#).with_extent(Extent::Cut);
+    /// let verdict = Profile::stripe().read(&asked, &Exchange::Answered(cut));
+    /// assert_eq!(verdict.reach(), Reach::AppliedUnread); // it is done; its answer can be fetched
+    /// ```
     #[must_use]
     pub const fn with_extent(mut self, extent: Extent) -> Self {
         self.extent = extent;
@@ -166,6 +231,25 @@ impl<'a> Answer<'a> {
 
     /// The protocol it came by: HTTP/2 proves the length of a body only where
     /// a `Content-Length` announced it.
+    ///
+    /// ```
+    /// # use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, TRANSFER_ENCODING};
+    /// # use http::{Method, StatusCode};
+    /// use http::Version;
+    /// use oncekey::engine::Why;
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    ///
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none);
+    /// let mut headers = HeaderMap::new();
+    /// headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    /// headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+    /// // Chunks prove that nothing is missing, but over HTTP/2 there are none.
+    /// let answer = Answer::new(StatusCode::OK, &headers, b"");
+    /// let why = |answer| Profile::generic().read(&asked, &Exchange::Answered(answer)).why();
+    /// assert_eq!(why(answer), Why::Success);
+    /// assert_eq!(why(answer.with_version(Version::HTTP_2)), Why::CutBody);
+    /// ```
     #[must_use]
     pub fn with_version(mut self, version: Version) -> Self {
         if version > Version::HTTP_11 {
@@ -175,6 +259,23 @@ impl<'a> Answer<'a> {
     }
 
     /// When its head came, by our clock.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use http::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+    /// # use http::{Method, StatusCode};
+    /// use oncekey::engine::{Advice, Time};
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    ///
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none);
+    /// let date = HeaderValue::from_static("Tue, 14 Nov 2023 22:13:30 GMT");
+    /// let headers = HeaderMap::from_iter([(RETRY_AFTER, date)]);
+    /// let at = Time::from_millis(1_700_000_000_000); // 10 s before that
+    /// let answer = Answer::new(StatusCode::SERVICE_UNAVAILABLE, &headers, b"").received(at);
+    /// let verdict = Profile::generic().read(&asked, &Exchange::Answered(answer));
+    /// assert_eq!(verdict.advice(), Advice::RetryAfter(Duration::from_secs(10)));
+    /// ```
     #[must_use]
     pub const fn received(mut self, at: Time) -> Self {
         self.received = at;
@@ -182,16 +283,59 @@ impl<'a> Answer<'a> {
     }
 
     /// Its status.
+    ///
+    /// ```
+    /// use oncekey::profile::{Answer, Judgement};
+    ///
+    /// fn judge(answer: &Answer<'_>) -> Judgement {
+    ///     if answer.status() == 202 { Judgement::Pending } else { Judgement::Final }
+    /// }
+    /// # let headers = http::HeaderMap::new();
+    /// # assert_eq!(judge(&Answer::new(http::StatusCode::ACCEPTED, &headers, b"")), Judgement::Pending);
+    /// # assert_eq!(judge(&Answer::new(http::StatusCode::OK, &headers, b"")), Judgement::Final);
+    /// ```
     pub const fn status(&self) -> StatusCode {
         self.status
     }
 
     /// Its headers.
+    ///
+    /// ```
+    /// use oncekey::profile::{Answer, Judgement};
+    ///
+    /// fn judge(answer: &Answer<'_>) -> Judgement {
+    ///     match answer.headers().get("payment-status").map(|status| status.as_bytes()) {
+    ///         Some(b"captured") => Judgement::Final,
+    ///         Some(_) => Judgement::Pending,
+    ///         None => Judgement::Unclear,
+    ///     }
+    /// }
+    /// # let mut headers = http::HeaderMap::new();
+    /// # assert_eq!(judge(&Answer::new(http::StatusCode::OK, &headers, b"")), Judgement::Unclear);
+    /// # headers.insert("payment-status", http::HeaderValue::from_static("captured"));
+    /// # assert_eq!(judge(&Answer::new(http::StatusCode::OK, &headers, b"")), Judgement::Final);
+    /// ```
     pub const fn headers(&self) -> &'a HeaderMap {
         self.headers
     }
 
     /// What came of its body, decoded.
+    ///
+    /// ```
+    /// use oncekey::profile::{Answer, Judgement};
+    ///
+    /// fn judge(answer: &Answer<'_>) -> Judgement {
+    ///     let Ok(payment) = serde_json::from_slice::<serde_json::Value>(answer.body()) else {
+    ///         return Judgement::Unclear;
+    ///     };
+    ///     if payment["status"] == "declined" { Judgement::Refused } else { Judgement::Final }
+    /// }
+    /// # let headers = http::HeaderMap::new();
+    /// # let judged = |body: &[u8]| judge(&Answer::new(http::StatusCode::OK, &headers, body));
+    /// # assert_eq!(judged(br#"{"status":"declined"}"#), Judgement::Refused);
+    /// # assert_eq!(judged(br#"{"status":"captured"}"#), Judgement::Final);
+    /// # assert_eq!(judged(b"OK"), Judgement::Unclear);
+    /// ```
     pub const fn body(&self) -> &'a [u8] {
         self.body
     }

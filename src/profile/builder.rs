@@ -389,6 +389,20 @@ impl ProfileBuilder {
 
     /// Checks all of it.
     ///
+    /// ```
+    /// use oncekey::profile::{KeyFormat, Matcher, Meaning, Profile};
+    ///
+    /// assert!(Profile::builder("acme").build().is_ok());
+    /// let twice = Matcher::new().at("error..code").code("USED");
+    /// let error = Profile::builder("acme").rule(twice, Meaning::KeyReused).build().unwrap_err();
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     r#""error..code" is no place in a JSON body; write `error.code` or `errors[].code`"#,
+    /// );
+    /// // A key that is drawn would not fit.
+    /// assert!(Profile::builder("acme").key_format(KeyFormat::word(1..=20)).build().is_err());
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`ProfileError`], naming the first part that cannot be used.

@@ -9,12 +9,26 @@ pub struct ProfileFileError {
 
 impl ProfileFileError {
     /// The line, the first being 1.
+    ///
+    /// ```
+    /// let error = oncekey::Profile::from_toml("id = 'acme'\nmin-delay = 'soon'").unwrap_err();
+    /// assert_eq!(error.line(), 2);
+    /// ```
     pub fn line(&self) -> usize {
         self.line
     }
 
     /// The field, with the tables that it is in, as in `rule.status`. Empty
     /// where the text is no TOML.
+    ///
+    /// ```
+    /// use oncekey::Profile;
+    ///
+    /// let error = Profile::from_toml("id = 'acme'\n[key]\nlifetime = 'for ever'").unwrap_err();
+    /// assert_eq!(error.field(), "key.lifetime");
+    /// let error = Profile::from_toml("{\"id\": \"acme\"}").unwrap_err(); // JSON
+    /// assert_eq!(error.field(), "");
+    /// ```
     pub fn field(&self) -> &str {
         &self.field
     }

@@ -25,18 +25,45 @@ const LONGEST: usize = 300;
 
 impl KeyFormat {
     /// A UUID in lower case, with hyphens, and neither all zeros nor all ones.
+    ///
+    /// ```
+    /// use oncekey::profile::KeyFormat;
+    ///
+    /// let format = KeyFormat::uuid();
+    /// assert!(format.check("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506").is_ok());
+    /// assert!(format.check("3F2A91C4-5B6D-4E7F-8A90-B1C2D3E4F506").is_err()); // perhaps another key to the server
+    /// assert!(format.check("00000000-0000-0000-0000-000000000000").is_err());
+    /// ```
     pub const fn uuid() -> Self {
         Self { min: 36, max: 36, alphabet: Alphabet::Uuid, quoted: false }
     }
 
     /// ASCII letters, digits and hyphens, this many of them; never more than
     /// 300. Up to 36 of them fit wherever a UUID does.
+    ///
+    /// ```
+    /// use oncekey::profile::KeyFormat;
+    ///
+    /// let format = KeyFormat::word(4..=36);
+    /// assert!(format.check("order-7-payment").is_ok());
+    /// assert!(format.check("order:7").is_err());
+    /// assert_eq!(format.to_string(), "4 to 36 letters, digits and hyphens");
+    /// ```
     pub const fn word(length: RangeInclusive<usize>) -> Self {
         Self { alphabet: Alphabet::Word, ..Self::visible(length) }
     }
 
     /// Visible ASCII characters (`!` to `~`) without `"` and `\`, this many of
     /// them; never more than 300.
+    ///
+    /// ```
+    /// use oncekey::profile::KeyFormat;
+    ///
+    /// let format = KeyFormat::visible(0..=1000);
+    /// assert!(format.check("order:7/payment").is_ok());
+    /// assert!(format.check("order 7").is_err());
+    /// assert_eq!(format.to_string(), "1 to 300 visible characters"); // as far as any API goes
+    /// ```
     pub const fn visible(length: RangeInclusive<usize>) -> Self {
         let (start, end) = (*length.start(), *length.end());
         Self {
@@ -49,6 +76,15 @@ impl KeyFormat {
 
     /// The same, sent between double quotes, as a structured-field string
     /// (RFC 9651, 3.3.3). Quotes are added here, never by the caller.
+    ///
+    /// ```
+    /// use oncekey::profile::KeyFormat;
+    ///
+    /// let format = KeyFormat::visible(1..=64).quoted();
+    /// assert!(format.check("order-7").is_ok()); // goes out as "order-7", in quotes
+    /// assert!(format.check("\"order-7\"").is_err());
+    /// assert_eq!(format.to_string(), "1 to 64 visible characters, in double quotes");
+    /// ```
     #[must_use]
     pub const fn quoted(mut self) -> Self {
         self.quoted = true;
@@ -76,6 +112,15 @@ impl KeyFormat {
     }
 
     /// Checks a key.
+    ///
+    /// ```
+    /// use oncekey::Profile;
+    ///
+    /// let format = Profile::adyen().key_format().clone(); // of up to 64 characters
+    /// assert_eq!(format.check("order-7"), Ok(()));
+    /// let error = format.check(&"order-7-".repeat(9)).unwrap_err();
+    /// assert_eq!(error.to_string(), "the idempotency key is longer than this API takes");
+    /// ```
     ///
     /// # Errors
     ///

@@ -55,11 +55,39 @@ impl Code {
 
 impl Matcher {
     /// Matches every 4xx and 5xx.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new(), Meaning::InProgress).build()?;
+    /// let why = |status| acme.read(&asked, &Exchange::Answered(Answer::new(status, &none, b"{}"))).why();
+    /// assert_eq!(why(StatusCode::IM_A_TEAPOT), Why::InProgress);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn new() -> Self {
         Self::default()
     }
 
     /// This status, or any other one given.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().status(409).status(423), Meaning::InProgress).build()?;
+    /// let why = |status| acme.read(&asked, &Exchange::Answered(Answer::new(status, &none, b"{}"))).why();
+    /// assert_eq!(why(StatusCode::CONFLICT), Why::InProgress);
+    /// assert_eq!(why(StatusCode::LOCKED), Why::InProgress);
+    /// assert_eq!(why(StatusCode::BAD_REQUEST), Why::Refusal);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn status(mut self, status: u16) -> Self {
         self.statuses.push(status);
         self
@@ -67,6 +95,20 @@ impl Matcher {
 
     /// This code, or any other one given, in any of the profile's places for a
     /// code. Compared to the letter.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().code("KEY_BUSY").code("KEY_LOCKED"), Meaning::InProgress).build()?;
+    /// let why = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, &none, body))).why();
+    /// assert_eq!(why(br#"{"error":{"code":"KEY_LOCKED"}}"#), Why::InProgress);
+    /// assert_eq!(why(br#"{"error":{"code":"key_locked"}}"#), Why::Conflict);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn code(mut self, code: impl Into<Cow<'static, str>>) -> Self {
         self.codes.push(Code::Is(code.into()));
         self
@@ -74,29 +116,99 @@ impl Matcher {
 
     /// This code at this place: names parted by dots, `[]` for every element
     /// of a list, as in `errors[].code`.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().code_at("errors[].reason", "busy"), Meaning::InProgress).build()?;
+    /// let why = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, &none, body))).why();
+    /// assert_eq!(why(br#"{"errors":[{"reason":"late"},{"reason":"busy"}]}"#), Why::InProgress);
+    /// assert_eq!(why(br#"{"code":"busy"}"#), Why::Conflict); // not there
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn code_at(self, path: impl Into<Cow<'static, str>>, code: impl Into<Cow<'static, str>>) -> Self {
         self.at(path).code(code)
     }
 
     /// Looks for the codes at this place alone.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().at("meta.state").code("RUNNING").code("QUEUED"), Meaning::InProgress).build()?;
+    /// let why = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, &none, body))).why();
+    /// assert_eq!(why(br#"{"meta":{"state":"QUEUED"}}"#), Why::InProgress);
+    /// assert_eq!(why(br#"{"code":"QUEUED"}"#), Why::Conflict);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn at(mut self, path: impl Into<Cow<'static, str>>) -> Self {
         self.path = Some(path.into());
         self
     }
 
     /// A code that begins so, or any other one given.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().code_prefix("urn:acme:busy:"), Meaning::InProgress).build()?;
+    /// let why = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, &none, body))).why();
+    /// assert_eq!(why(br#"{"code":"urn:acme:busy:eu-1"}"#), Why::InProgress);
+    /// assert_eq!(why(br#"{"code":"urn:acme:used:eu-1"}"#), Why::Conflict);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn code_prefix(mut self, start: impl Into<Cow<'static, str>>) -> Self {
         self.codes.push(Code::Begins(start.into()));
         self
     }
 
     /// The key that was sent, where a code stands, or any code given.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().at("running").code_is_key(), Meaning::InProgress).build()?;
+    /// let why = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, &none, body))).why();
+    /// assert_eq!(why(br#"{"running":"k-1"}"#), Why::InProgress);
+    /// assert_eq!(why(br#"{"running":"k-2"}"#), Why::Conflict); // of somebody else
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn code_is_key(mut self) -> Self {
         self.codes.push(Code::SentKey);
         self
     }
 
     /// Some text or number at this place.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().status(409).present("retry.token"), Meaning::InProgress).build()?;
+    /// let why = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, &none, body))).why();
+    /// assert_eq!(why(br#"{"retry":{"token":17}}"#), Why::InProgress);
+    /// assert_eq!(why(br#"{"retry":{}}"#), Why::Conflict);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn present(mut self, path: impl Into<Cow<'static, str>>) -> Self {
         self.present.push(path.into());
         self
@@ -104,21 +216,89 @@ impl Matcher {
 
     /// A header of this value, in any letter case. Given again for the same
     /// header, any of its values will do; other headers must match too.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().header("acme-state", "busy").header("acme-state", "queued"), Meaning::InProgress).build()?;
+    /// let why = |headers: &HeaderMap| {
+    ///     acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, headers, b"{}"))).why()
+    /// };
+    /// let says = |state| HeaderMap::from_iter([(HeaderName::from_static("acme-state"), HeaderValue::from_static(state))]);
+    /// assert_eq!(why(&says("Queued")), Why::InProgress);
+    /// assert_eq!(why(&says("done")), Why::Conflict);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn header(self, name: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
         self.header_test(name.into(), HeaderTest::Is(value.into()))
     }
 
     /// A header of whatever value.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().status(409).header_present("acme-lock"), Meaning::InProgress).build()?;
+    /// let why = |headers: &HeaderMap| {
+    ///     acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, headers, b"{}"))).why()
+    /// };
+    /// let lock = HeaderName::from_static("acme-lock");
+    /// assert_eq!(why(&HeaderMap::from_iter([(lock, HeaderValue::from_static("eu-1"))])), Why::InProgress);
+    /// assert_eq!(why(&HeaderMap::new()), Why::Conflict);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn header_present(self, name: impl Into<Cow<'static, str>>) -> Self {
         self.header_test(name.into(), HeaderTest::Present)
     }
 
     /// A header whose value is the key that was sent.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().header_is_key("acme-running"), Meaning::InProgress).build()?;
+    /// let why = |headers: &HeaderMap| {
+    ///     acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, headers, b"{}"))).why()
+    /// };
+    /// let names = |key| HeaderMap::from_iter([(HeaderName::from_static("acme-running"), HeaderValue::from_static(key))]);
+    /// assert_eq!(why(&names("k-1")), Why::InProgress);
+    /// assert_eq!(why(&names("k-2")), Why::Conflict);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn header_is_key(self, name: impl Into<Cow<'static, str>>) -> Self {
         self.header_test(name.into(), HeaderTest::SentKey)
     }
 
     /// No such header.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().status(409).header_absent("acme-final"), Meaning::InProgress).build()?;
+    /// let why = |headers: &HeaderMap| {
+    ///     acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, headers, b"{}"))).why()
+    /// };
+    /// let last = HeaderName::from_static("acme-final");
+    /// assert_eq!(why(&HeaderMap::new()), Why::InProgress);
+    /// assert_eq!(why(&HeaderMap::from_iter([(last, HeaderValue::from_static("true"))])), Why::Conflict);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn header_absent(self, name: impl Into<Cow<'static, str>>) -> Self {
         self.header_test(name.into(), HeaderTest::Absent)
     }
@@ -130,6 +310,20 @@ impl Matcher {
 
     /// These words anywhere in the body, to the letter, and all others given:
     /// for APIs that tell two cases apart in prose alone.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # use oncekey::engine::Why;
+    /// # use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// let acme = Profile::builder("acme").rule(Matcher::new().status(409).message_contains("still").message_contains("running"), Meaning::InProgress).build()?;
+    /// let why = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, &none, body))).why();
+    /// assert_eq!(why(br#"{"message":"The request is still running."}"#), Why::InProgress);
+    /// assert_eq!(why(br#"{"message":"The request is running late."}"#), Why::Conflict); // both words, or none
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn message_contains(mut self, words: impl Into<Cow<'static, str>>) -> Self {
         self.messages.push(words.into());
         self

@@ -102,63 +102,154 @@ impl Profile {
     /// A profile of your own, which begins with nothing known: no marks, no
     /// rules, keys of 1 to 300 visible characters in `Idempotency-Key` on POST
     /// and PATCH, for 24 hours.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::Profile;
+    /// use oncekey::reqwest::Method;
+    ///
+    /// let acme = Profile::builder("acme").build()?;
+    /// assert_eq!(acme.key_header(), "idempotency-key");
+    /// assert_eq!(acme.key_lifetime(), Duration::from_secs(24 * 3600));
+    /// assert!(acme.keys(&Method::PATCH) && !acme.keys(&Method::PUT));
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn builder(id: impl Into<String>) -> ProfileBuilder {
         ProfileBuilder::new(id.into())
     }
 
     /// Its name, as it is written down beside an operation.
+    ///
+    /// ```
+    /// assert_eq!(oncekey::Profile::mercado_pago().id(), "mercado-pago-orders");
+    /// ```
     pub fn id(&self) -> &str {
         &self.data.id
     }
 
     /// Its version, as it is written down beside an operation.
+    ///
+    /// ```
+    /// let profile = oncekey::Profile::builder("acme").version(3).build()?;
+    /// assert_eq!(profile.version(), 3);
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn version(&self) -> u32 {
         self.data.version
     }
 
     /// The header that carries the key.
+    ///
+    /// ```
+    /// use oncekey::Profile;
+    ///
+    /// assert_eq!(Profile::stripe().key_header(), "idempotency-key");
+    /// assert_eq!(Profile::checkout().key_header(), "cko-idempotency-key");
+    /// ```
     pub fn key_header(&self) -> &HeaderName {
         &self.data.key_header
     }
 
     /// Which keys it takes.
+    ///
+    /// ```
+    /// use oncekey::Profile;
+    ///
+    /// let format = Profile::mangopay().key_format().clone();
+    /// assert_eq!(format.to_string(), "16 to 36 letters, digits and hyphens");
+    /// assert!(format.check("order-7").is_err()); // too short for it
+    /// ```
     pub fn key_format(&self) -> &KeyFormat {
         &self.data.key_format
     }
 
     /// How long the server honours a key, at least.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// assert_eq!(oncekey::Profile::verifika().key_lifetime(), Duration::from_secs(24 * 3600));
+    /// ```
     pub fn key_lifetime(&self) -> Duration {
         self.data.key_lifetime
     }
 
     /// Whether requests of this method get a key of their own accord.
+    ///
+    /// ```
+    /// use oncekey::Profile;
+    /// use oncekey::reqwest::Method;
+    ///
+    /// assert!(Profile::laravel().keys(&Method::DELETE));
+    /// assert!(!Profile::mollie().keys(&Method::PATCH)); // POST alone
+    /// ```
     pub fn keys(&self, method: &Method) -> bool {
         self.data.keyed.contains(method)
     }
 
     /// Whether a repeated request is answered with the original answer.
+    ///
+    /// ```
+    /// use oncekey::Profile;
+    ///
+    /// assert!(Profile::stripe().replays());
+    /// assert!(!Profile::gocardless().replays()); // a repeated request is an error there
+    /// ```
     pub fn replays(&self) -> bool {
         self.data.replays
     }
 
     /// Whether two requests under one key may overlap.
+    ///
+    /// ```
+    /// use oncekey::Profile;
+    ///
+    /// assert!(Profile::verifika().overlap_is_safe());
+    /// assert!(!Profile::moov().overlap_is_safe()); // its pages do not say that keys are locks
+    /// ```
     pub fn overlap_is_safe(&self) -> bool {
         self.data.overlap_is_safe
     }
 
     /// Whether an error releases the key, so that a corrected body may follow
     /// under it.
+    ///
+    /// ```
+    /// use oncekey::Profile;
+    /// use oncekey::profile::ErrorsStored;
+    ///
+    /// let acme = || Profile::builder("acme").errors_stored(ErrorsStored::Never);
+    /// assert!(acme().build()?.releases_key());
+    /// assert!(!acme().releases_key(false).build()?.releases_key());
+    /// # Ok::<(), oncekey::profile::ProfileError>(())
+    /// ```
     pub fn releases_key(&self) -> bool {
         self.data.releases_key
     }
 
     /// Whether error answers are stored under the key.
+    ///
+    /// ```
+    /// use oncekey::Profile;
+    /// use oncekey::profile::ErrorsStored;
+    ///
+    /// assert_eq!(Profile::memo_bank().errors_stored(), ErrorsStored::Always);
+    /// assert_eq!(Profile::checkout().errors_stored(), ErrorsStored::Never);
+    /// ```
     pub fn errors_stored(&self) -> ErrorsStored {
         self.data.errors_stored
     }
 
     /// The shortest time that the provider wants between two requests under
     /// one key; zero where it names none.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::Profile;
+    ///
+    /// assert_eq!(Profile::checkout().min_delay(), Duration::from_secs(30));
+    /// assert_eq!(Profile::stripe().min_delay(), Duration::ZERO);
+    /// ```
     pub fn min_delay(&self) -> Duration {
         self.data.min_delay
     }
@@ -202,6 +293,22 @@ impl Profile {
     }
 
     /// Whether an answer with this verdict is a replay, as far as this API tells.
+    ///
+    /// ```
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile, Replay};
+    ///
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506"));
+    /// let mark = HeaderMap::from_iter([(HeaderName::from_static("idempotent-replayed"), HeaderValue::from_static("true"))]);
+    /// let replay = |api: Profile, headers| {
+    ///     api.replay(&api.read(&asked, &Exchange::Answered(Answer::new(StatusCode::OK, headers, b"{}"))))
+    /// };
+    /// assert_eq!(replay(Profile::mollie(), &mark), Replay::Yes);
+    /// assert_eq!(replay(Profile::mollie(), &none), Replay::No); // it marks every one
+    /// assert_eq!(replay(Profile::generic(), &none), Replay::Unmarked);
+    /// ```
     pub fn replay(&self, verdict: &Verdict) -> Replay {
         match (verdict.marked(), self.data.mark_promised) {
             (true, _) => Replay::Yes,
