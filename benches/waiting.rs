@@ -1,11 +1,13 @@
-//! What an operation costs that only waits: `cargo bench --bench waiting`.
+//! What an operation costs that only waits: `cargo bench --bench waiting`
+//! (needs valgrind).
 //!
 //! Many operations are sent, each is told to come back in ten minutes, and their
-//! connections close. What the process has grown by is then shared by all of
-//! them: task, state, log, and the last answer. One malloc arena, so that
-//! threads do not blur it.
+//! connections close. What is then on the heap, by valgrind's dhat, is shared by all of
+//! them: task, state, log, request, and the last answer. The figure is the
+//! difference of two runs, so that what does not depend on their number drops out.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)] // a program for its own authors
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -13,64 +15,63 @@ use oncekey::Client;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-const FEW: usize = 2_000;
-const MANY: usize = 22_000;
+const FEW: usize = 200;
+const MANY: usize = 1_200;
 const GOAL: f64 = 2048.0;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if let [operations] = &arguments[..] {
-        println!("{}", runtime().block_on(grown(operations.parse().unwrap())));
-        return ExitCode::SUCCESS;
+        runtime().block_on(left_waiting(operations.parse().unwrap()));
     }
-    // Two runs, so that what does not depend on their number drops out.
-    let kib = |operations: usize| {
-        let output = Command::new(std::env::current_exe().unwrap())
-            .arg(operations.to_string())
-            .env("MALLOC_ARENA_MAX", "1")
-            .output()
-            .unwrap();
-        String::from_utf8(output.stdout).unwrap().trim().parse::<f64>().unwrap()
-    };
-    let each = (kib(MANY) - kib(FEW)) * 1024.0 / (MANY - FEW) as f64;
-    println!("bytes of an operation that waits, task and last answer included: {each:.0}, goal <= {GOAL}");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let each = (heap(MANY, folder) - heap(FEW, folder)) / (MANY - FEW) as f64;
+    println!("bytes on the heap for an operation that waits, task and last answer included: {each:.0}, goal <= {GOAL}");
     if each <= GOAL { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The bytes on the heap at the end of a process in which so many wait.
+fn heap(operations: usize, folder: &Path) -> f64 {
+    let output = Command::new("valgrind")
+        .arg("--tool=dhat")
+        .arg(format!("--dhat-out-file={}", folder.join("dhat-waiting").display()))
+        .arg(std::env::current_exe().unwrap())
+        .arg(operations.to_string())
+        .output()
+        .expect("valgrind is installed");
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{report}");
+    let line = report.lines().find_map(|line| line.split_once("At t-end:")).expect("dhat tells what is left").1;
+    line.split_whitespace().next().unwrap().replace(',', "").parse().unwrap()
 }
 
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// By how many KiB the process grew for operations that wait.
-async fn grown(operations: usize) -> u64 {
+/// Ends the process when so many operations wait, with all of them in memory.
+async fn left_waiting(operations: usize) -> ! {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/payments", listener.local_addr().unwrap());
     // In a thread and runtime of its own, in the same process: it holds nothing once it has answered.
     std::thread::spawn(move || runtime().block_on(serve(listener.into_std().unwrap())));
     let client = Client::builder().http(|http| http.no_proxy()).deadline(Duration::from_secs(3600)).build().unwrap();
-    let send = async |count: usize| {
-        let mut begun = Vec::with_capacity(count);
-        for _ in 0..count {
-            let request = client.post(&url).body("{\"amount\":100}");
-            begun.push(tokio::spawn(request.send()));
-            if begun.len() % 64 == 0 {
-                settle().await;
-            }
+    let mut waiting = Vec::with_capacity(MANY);
+    for _ in 0..operations {
+        let request = client.post(&url).body("{\"amount\":100}");
+        waiting.push(tokio::spawn(request.send()));
+        if waiting.len() % 20 == 0 {
+            settle().await;
         }
-        settle().await;
-        begun
-    };
-    let warm = send(256).await;
-    let before = resident();
-    let waiting = send(operations).await;
-    let after = resident();
-    assert!(waiting.iter().chain(&warm).all(|task| !task.is_finished()), "they wait");
-    after.saturating_sub(before)
+    }
+    settle().await;
+    assert!(waiting.iter().all(|task| !task.is_finished()), "they wait");
+    std::process::exit(0);
 }
 
 /// Until whatever is on its way has been answered.
 async fn settle() {
-    tokio::time::sleep(Duration::from_millis(30)).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
 }
 
 async fn serve(listener: std::net::TcpListener) {
@@ -86,11 +87,4 @@ async fn serve(listener: std::net::TcpListener) {
             }
         });
     }
-}
-
-/// The process's own memory, in KiB.
-fn resident() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }

@@ -50,6 +50,27 @@ use crate::submission::Submission;
 pub trait Authorize: Send + Sync {
     /// Sets the headers of one attempt.
     ///
+    /// ```
+    /// use oncekey::{Authorize, Client, Effect, ErrorKind, Parts};
+    ///
+    /// /// A vault that is locked.
+    /// struct Locked;
+    ///
+    /// impl Authorize for Locked {
+    ///     async fn authorize(&self, _: &mut Parts<'_>) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    ///         Err("the vault is locked".into())
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let client = Client::builder().authorize(Locked).build()?;
+    /// let error = client.post("http://127.0.0.1:1/payments").send().await.unwrap_err();
+    /// assert_eq!((error.kind(), error.effect()), (ErrorKind::Authorize, Effect::NotApplied)); // nothing was sent
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// Any: the run ends with [`ErrorKind::Authorize`](crate::ErrorKind::Authorize) and this as its source.
@@ -110,37 +131,193 @@ impl<'a> Parts<'a> {
     }
 
     /// The method.
+    ///
+    /// ```
+    /// use oncekey::{Client, Parts};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (tell, told) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    ///     .authorize(move |parts: &mut Parts<'_>| {
+    ///         if parts.method().is_safe() {
+    ///             parts.set_header("authorization", "Bearer read-only")?;
+    ///         }
+    /// #       tell.send(parts.method().clone())?;
+    ///         Ok(())
+    ///     })
+    /// #   .retry(oncekey::Retry::default().max_attempts(1))
+    ///     .build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").send().await;
+    /// # assert_eq!(told.try_recv()?, "POST");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn method(&self) -> &Method {
         &self.submission.method
     }
 
     /// The URL, whole.
+    ///
+    /// ```
+    /// use oncekey::{Client, Parts};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (tell, told) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    ///     .authorize(move |parts: &mut Parts<'_>| {
+    ///         let (path, query) = (parts.url().path(), parts.url().query().unwrap_or_default());
+    ///         let signed = format!("{path}?{query}");
+    ///         assert_eq!(signed, "/payments?expand=fees");
+    /// #       tell.send(signed)?;
+    ///         Ok(())
+    ///     })
+    /// #   .retry(oncekey::Retry::default().max_attempts(1))
+    ///     .build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments?expand=fees").send().await;
+    /// # assert!(told.try_recv().is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn url(&self) -> &Url {
         &self.submission.url
     }
 
     /// The headers that every attempt sends, the key's included.
+    ///
+    /// ```
+    /// use oncekey::{Client, Parts};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (tell, told) = std::sync::mpsc::channel();
+    /// # let key = oncekey::IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
+    /// let client = Client::builder()
+    ///     .authorize(move |parts: &mut Parts<'_>| {
+    ///         // Signed with the rest, so that nobody can exchange it.
+    ///         let key = parts.headers()["idempotency-key"].to_str()?;
+    ///         assert!(key.contains("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506"));
+    /// #       tell.send(key.len())?;
+    ///         Ok(())
+    ///     })
+    /// #   .retry(oncekey::Retry::default().max_attempts(1))
+    ///     .build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").idempotency_key(key).send().await;
+    /// # assert!(told.try_recv().is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn headers(&self) -> &HeaderMap {
         &self.headers
     }
 
     /// The body's bytes; empty where there is none.
+    ///
+    /// ```
+    /// use hmac::{Hmac, Mac};
+    /// use oncekey::{Client, Parts};
+    /// use sha2::Sha256;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (tell, told) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    ///     .authorize(move |parts: &mut Parts<'_>| {
+    ///         let mut mac = Hmac::<Sha256>::new_from_slice(b"secret").expect("a key of any length");
+    ///         mac.update(parts.body());
+    ///         let signature: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    ///         parts.set_header("x-signature", signature)?;
+    /// #       tell.send(parts.body().to_vec())?;
+    ///         Ok(())
+    ///     })
+    /// #   .retry(oncekey::Retry::default().max_attempts(1))
+    ///     .build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").body(r#"{"amount":450}"#).send().await;
+    /// # assert_eq!(told.try_recv()?, br#"{"amount":450}"#);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn body(&self) -> &[u8] {
         self.submission.body.as_ref().map_or(&[], Bytes::as_ref)
     }
 
     /// The attempt's number, from 1.
+    ///
+    /// ```
+    /// use oncekey::{Client, Parts};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (tell, told) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    ///     .authorize(move |parts: &mut Parts<'_>| {
+    ///         parts.set_header("x-attempt", parts.attempt().to_string())?;
+    /// #       tell.send(parts.attempt())?;
+    ///         Ok(())
+    ///     })
+    /// #   .retry(oncekey::Retry::default().max_attempts(2).base_delay(std::time::Duration::from_millis(1)))
+    ///     .build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").send().await;
+    /// # assert_eq!(told.try_iter().collect::<Vec<_>>(), [1, 2]);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn attempt(&self) -> u32 {
         self.attempt
     }
 
     /// The status that the attempt before this one was answered with, if it was.
+    ///
+    /// ```
+    /// use oncekey::{Client, Parts};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[cfg(feature = "sandbox")] {
+    /// # let sandbox = oncekey::sandbox::Sandbox::builder().require_authorization("Bearer fresh").start().await?;
+    /// let client = Client::builder()
+    ///     .authorize(|parts: &mut Parts<'_>| {
+    ///         let turned_down = parts.previous_status().is_some_and(|status| status == 401);
+    ///         parts.set_header("authorization", if turned_down { "Bearer fresh" } else { "Bearer stale" })?;
+    ///         Ok(())
+    ///     })
+    ///     .build()?;
+    /// let response = client.post(sandbox.url("/payments")).body("{}").send().await?;
+    /// assert_eq!(response.attempts().len(), 2);
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn previous_status(&self) -> Option<StatusCode> {
         self.previous_status
     }
 
     /// Sets a header of this attempt, over the request's own of that name. The
     /// value counts as sensitive.
+    ///
+    /// ```
+    /// use oncekey::{Client, Parts};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (tell, told) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    ///     .authorize(move |parts: &mut Parts<'_>| {
+    ///         parts.set_header("authorization", "Bearer fresh")?;
+    ///         let refused = parts.set_header("content-type", "text/plain").unwrap_err();
+    ///         let why = "the header content-type says what is sent or how the answer is read; set it on the request";
+    ///         assert_eq!(refused.to_string(), why);
+    /// #       tell.send(why)?;
+    ///         Ok(())
+    ///     })
+    /// #   .retry(oncekey::Retry::default().max_attempts(1))
+    ///     .build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").send().await;
+    /// # assert!(told.try_recv().is_ok());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub(crate) struct Desk {
     client: Arc<Inner>,
     journal: Arc<dyn Journal>,
-    policy: Policy,
+    policy: Arc<Policy>,
     deadline: Duration,
     began: Moment,
     on_event: Option<Hook>,
@@ -55,8 +55,8 @@ enum Found {
 }
 
 impl Desk {
-    pub(crate) fn new(client: Arc<Inner>, journal: Arc<dyn Journal>, policy: Policy) -> Self {
-        Self { client, journal, policy, deadline: policy.run_time(), began: runtime::now(), on_event: None }
+    pub(crate) fn new(client: Arc<Inner>, journal: Arc<dyn Journal>, policy: Arc<Policy>) -> Self {
+        Self { deadline: policy.run_time(), client, journal, policy, began: runtime::now(), on_event: None }
     }
 
     /// With a hook of this request's own.
@@ -104,10 +104,11 @@ impl Desk {
         let mut is_new = is_new;
         let mut claim = self.claim(id).await?;
         loop {
-            let stored = if is_new { None } else { self.stored_when_free(id).await? };
+            // What comes once is in memory of its own, so that an operation on its way does not hold it.
+            let stored = if is_new { None } else { Box::pin(self.stored_when_free(id)).await? };
             is_new = false;
             let found = match (stored, &ask) {
-                (Some(stored), ask) => self.found(stored, scope, ask, claim).await,
+                (Some(stored), ask) => Box::pin(self.found(stored, scope, ask, claim)).await,
                 (None, Ask::Send(order)) => self.begun(id, scope, (**order).clone(), claim)?,
                 (None, Ask::Resume(_)) => return Err(not_on_record(id)),
             };
@@ -124,7 +125,7 @@ impl Desk {
                         self.claim(id).await?
                     }
                     Err(Broken::Displaced) => {
-                        let end = self.displaced(id).await;
+                        let end = Box::pin(self.displaced(id)).await;
                         operation.tell_end(end.as_ref());
                         return end;
                     }
@@ -186,8 +187,8 @@ impl Desk {
     async fn claim(&self, id: &OperationId) -> Result<Claim, Error> {
         let waiting = Claim::wait(self.journal.owner(), id);
         match runtime::within(self.left(), waiting).await {
-            Some(claim) => Ok(claim),
-            None => Err(self.busy(id).await),
+            Ok(claim) => Ok(claim),
+            Err(_) => Err(self.busy(id).await),
         }
     }
 
@@ -235,7 +236,8 @@ impl Desk {
     }
 
     fn operation(&self, submission: Submission, policy: Policy, record: OnRecord) -> Box<Operation> {
-        Operation::on_record(Arc::clone(&self.client), submission, policy, record).watched(self.on_event.clone())
+        Operation::on_record(Arc::clone(&self.client), submission, Arc::new(policy), record)
+            .watched(self.on_event.clone())
     }
 
     /// What asking again does: the table of the crate's documentation.

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -119,8 +120,8 @@ impl Draft {
         self.basic(&username, &password);
     }
 
-    pub(crate) fn policy(&self, client: &Inner) -> Policy {
-        limited(client.policy, self.attempt_timeout, self.deadline)
+    pub(crate) fn policy(&self, client: &Inner) -> Arc<Policy> {
+        limited(&client.policy, self.attempt_timeout, self.deadline)
     }
 
     /// Checks it. Its key is not drawn yet: it may be on record.

@@ -217,10 +217,9 @@ impl Error {
     }
 
     /// A run that ended without a final answer.
-    pub(crate) fn ended(outcome: Outcome, what: Option<Cow<'static, str>>, record: Record) -> Self {
+    pub(crate) fn ended(outcome: Outcome, what: Option<&'static str>, record: Record) -> Self {
         let kind = kind_of(outcome);
-        let what = what.unwrap_or_else(|| describe(outcome, kind).into());
-        Self::new(kind, what, record)
+        Self::new(kind, what.unwrap_or_else(|| describe(outcome, kind)).into(), record)
     }
 
     /// reqwest would not make a request of it: a URL too long, a scheme that the client forbids.

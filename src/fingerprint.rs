@@ -25,11 +25,39 @@ pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
     /// The one of these bytes, as a journal gave them back.
+    ///
+    /// ```
+    /// use oncekey::journal::Fingerprint;
+    ///
+    /// let kept = Fingerprint::from_bytes([0xab; 32]); // from a column of 32 bytes
+    /// assert_eq!(format!("{kept:?}"), "Fingerprint(abab…)");
+    /// ```
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
     /// Its bytes, to be stored.
+    ///
+    /// ```
+    /// use oncekey::journal::{Journal, Memory};
+    /// use oncekey::{Client, Retry};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let journal = Memory::new();
+    /// # let client = Client::builder().journal(journal.clone()).retry(Retry::default().max_attempts(1)).build()?;
+    /// # let url = "http://127.0.0.1:1/payments";
+    /// # let bodies = [r#"{"amount":450,"to":"ana"}"#, r#"{ "to": "ana", "amount": 450 }"#];
+    /// # for (id, body) in ["order-7", "order-8"].into_iter().zip(bodies) {
+    /// #     let _ = client.post(url).operation(id).header("content-type", "application/json").body(body).send().await;
+    /// # }
+    /// // Two operations, whose JSON says the same in another order.
+    /// let one = journal.load(&"order-7".into()).await?.unwrap();
+    /// let other = journal.load(&"order-8".into()).await?.unwrap();
+    /// assert_eq!(one.identity().fingerprint().as_bytes(), other.identity().fingerprint().as_bytes());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }

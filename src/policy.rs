@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::engine::{Budget, Draw, Policy};
@@ -195,9 +196,16 @@ pub(crate) const fn limits(retry: &Retry, poll: &Poll) -> Policy {
 }
 
 /// The client's limits with those of one request in their place.
-pub(crate) fn limited(policy: Policy, attempt_timeout: Option<Duration>, deadline: Option<Duration>) -> Policy {
-    let policy = attempt_timeout.map_or(policy, |timeout| policy.attempt_timeout(timeout));
-    deadline.map_or(policy, |deadline| policy.deadline(deadline))
+pub(crate) fn limited(
+    policy: &Arc<Policy>,
+    attempt_timeout: Option<Duration>,
+    deadline: Option<Duration>,
+) -> Arc<Policy> {
+    if attempt_timeout.is_none() && deadline.is_none() {
+        return Arc::clone(policy);
+    }
+    let policy = attempt_timeout.map_or(**policy, |timeout| policy.attempt_timeout(timeout));
+    Arc::new(deadline.map_or(policy, |deadline| policy.deadline(deadline)))
 }
 
 /// What one operation's delays are drawn from.

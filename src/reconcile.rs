@@ -20,6 +20,35 @@ use crate::submission::{IdempotencyKey, OperationId, Submission};
 pub trait Reconcile: Send + Sync {
     /// What the provider's own books say.
     ///
+    /// ```
+    /// use oncekey::{Client, Doubtful, Effect, Found, Reconcile};
+    /// # use oncekey::IdempotencyKey;
+    ///
+    /// struct Statement(Vec<&'static str>);
+    ///
+    /// impl Reconcile for Statement {
+    ///     async fn reconcile(
+    ///         &self,
+    ///         doubtful: &Doubtful<'_>,
+    ///     ) -> Result<Found, Box<dyn std::error::Error + Send + Sync>> {
+    ///         let reference = String::from_utf8_lossy(doubtful.body());
+    ///         let paid = self.0.iter().any(|line| reference.contains(line)); // ask the provider here
+    ///         Ok(if paid { Found::Applied(format!("{reference} is in the statement")) } else { Found::Unknown })
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let two_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 86_400);
+    /// # let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(two_days_ago);
+    /// let client = Client::builder().reconcile_with(Statement(vec!["M1A2B3C4"])).build()?;
+    /// // Its key is too old to be asked under.
+    /// let payment = client.post("http://127.0.0.1:1/payments").idempotency_key(key).body("M1A2B3C4");
+    /// assert_eq!(payment.send().await.unwrap_err().effect(), Effect::Applied);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// Any: the effect stays unknown, and it is looked up again when the
@@ -60,21 +89,108 @@ pub struct Doubtful<'a> {
 
 impl Doubtful<'_> {
     /// Its id.
+    ///
+    /// ```
+    /// use oncekey::{Client, Doubtful, Found};
+    /// # use oncekey::{Effect, IdempotencyKey};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[cfg(feature = "journal")] {
+    /// # let two_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 86_400);
+    /// # let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(two_days_ago);
+    /// let client = Client::builder()
+    ///     .reconcile_with(|doubtful: &Doubtful<'_>| {
+    ///         let order = doubtful.operation().expect("a client with a journal names all of them");
+    ///         assert_eq!(order.as_str(), "order-7");
+    ///         Ok(Found::Applied(format!("{order} is in the statement")))
+    ///     })
+    /// #   .journal(oncekey::journal::Memory::new())
+    ///     .build()?;
+    /// # let payment = client.post("http://127.0.0.1:1/payments").operation("order-7").idempotency_key(key);
+    /// # assert_eq!(payment.send().await.unwrap_err().effect(), Effect::Applied);
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn operation(&self) -> Option<&OperationId> {
         self.id.as_ref()
     }
 
     /// The key that it was sent under.
+    ///
+    /// ```
+    /// use oncekey::{Client, Doubtful, Found};
+    /// # use oncekey::{Effect, IdempotencyKey};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let two_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 86_400);
+    /// # let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(two_days_ago);
+    /// let client = Client::builder()
+    ///     .reconcile_with(|doubtful: &Doubtful<'_>| {
+    ///         // Many providers show it beside the payment.
+    ///         let key = doubtful.key().map(|key| key.as_str());
+    ///         let is_paid = key == Some("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506");
+    ///         Ok(if is_paid { Found::Applied("pay_7".into()) } else { Found::Unknown })
+    ///     })
+    ///     .build()?;
+    /// # let payment = client.post("http://127.0.0.1:1/payments").idempotency_key(key);
+    /// # assert_eq!(payment.send().await.unwrap_err().effect(), Effect::Applied);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn key(&self) -> Option<&IdempotencyKey> {
         self.submission.key.as_ref()
     }
 
     /// The URL that it was sent to.
+    ///
+    /// ```
+    /// use oncekey::{Client, Doubtful, Found};
+    /// # use oncekey::{Effect, IdempotencyKey};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let two_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 86_400);
+    /// # let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(two_days_ago);
+    /// let client = Client::builder()
+    ///     .reconcile_with(|doubtful: &Doubtful<'_>| {
+    ///         // Refunds are looked up elsewhere than payments.
+    ///         let list = if doubtful.url().ends_with("/refunds") { "/v1/refunds" } else { "/v1/payments" };
+    ///         Ok(Found::NotApplied(format!("not in {list}, and closed for the day")))
+    ///     })
+    ///     .build()?;
+    /// # let refund = client.post("http://127.0.0.1:1/refunds").idempotency_key(key);
+    /// # assert_eq!(refund.send().await.unwrap_err().effect(), Effect::NotApplied);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn url(&self) -> &str {
         self.submission.url.as_str()
     }
 
     /// The body that was sent, which holds the merchant's reference.
+    ///
+    /// ```
+    /// use oncekey::{Client, Doubtful, Effect, Found};
+    /// # use oncekey::IdempotencyKey;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let two_days_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(2 * 86_400);
+    /// # let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(two_days_ago);
+    /// let client = Client::builder()
+    ///     .reconcile_with(|doubtful: &Doubtful<'_>| {
+    ///         let reference = std::str::from_utf8(doubtful.body())?;
+    ///         Ok(if reference.contains("M1A2B3C4") { Found::Applied("pay_7".into()) } else { Found::Unknown })
+    ///     })
+    ///     .build()?;
+    /// let payment = client.post("http://127.0.0.1:1/payments").idempotency_key(key).body("ref=M1A2B3C4");
+    /// assert_eq!(payment.send().await.unwrap_err().effect(), Effect::Applied);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn body(&self) -> &[u8] {
         self.submission.body.as_deref().unwrap_or_default()
     }
@@ -100,7 +216,7 @@ pub(crate) async fn settled_by(
     doubtful: &Doubtful<'_>,
     limit: Duration,
 ) -> Option<(Effect, Box<str>)> {
-    let found = runtime::within(limit, hook.reconcile(doubtful)).await?.ok()?;
+    let found = runtime::within(limit, hook.reconcile(doubtful)).await.ok()?.ok()?;
     let (effect, evidence) = match found {
         Found::Applied(evidence) => (Effect::Applied, evidence),
         Found::NotApplied(evidence) => (Effect::NotApplied, evidence),

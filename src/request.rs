@@ -1,4 +1,6 @@
 use std::fmt;
+#[cfg(feature = "journal")]
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -35,6 +37,14 @@ use crate::submission::{IdempotencyKey, OperationId, Shown};
 pub struct RequestBuilder {
     client: Arc<Inner>,
     draft: Box<Draft>,
+}
+
+/// A request that is ready, or why it is not.
+enum Begun {
+    Operation(Box<Operation>),
+    Refused(Box<Error>),
+    #[cfg(feature = "journal")]
+    AtTheDesk(Pin<Box<dyn Future<Output = Result<Response, Error>> + Send>>),
 }
 
 impl RequestBuilder {
@@ -381,6 +391,16 @@ impl RequestBuilder {
     /// `Ok` means that the server carried the operation out. Every error says
     /// truthfully whether it did: [`Error::effect`].
     pub async fn send(self) -> Result<Response, Error> {
+        match self.begun() {
+            Begun::Operation(operation) => operation.carry_out().await,
+            Begun::Refused(error) => Err(*error),
+            #[cfg(feature = "journal")]
+            Begun::AtTheDesk(work) => work.await,
+        }
+    }
+
+    /// What is to be awaited. Apart from it, so that a request on its way holds nothing twice.
+    fn begun(self) -> Begun {
         let Self { client, mut draft } = self;
         let hook = draft.on_event.take();
         let policy = draft.policy(&client);
@@ -390,19 +410,23 @@ impl RequestBuilder {
             Ok(order) => order,
             #[cfg(feature = "journal")]
             Err(error) => {
-                return Err(crate::desk::with_the_effect_on_record(error, client.journal.as_deref(), named).await);
+                return Begun::AtTheDesk(Box::pin(async move {
+                    Err(crate::desk::with_the_effect_on_record(error, client.journal.as_deref(), named).await)
+                }));
             }
             #[cfg(not(feature = "journal"))]
-            Err(error) => return Err(error),
+            Err(error) => return Begun::Refused(Box::new(error)),
         };
         #[cfg(feature = "journal")]
         if let Some(journal) = client.journal.clone()
             && (order.id.is_some() || method_kind(&order.method) != MethodKind::Safe)
         {
-            return Box::pin(Desk::new(client, journal, policy).watched(hook).send(order)).await;
+            return Begun::AtTheDesk(Box::pin(Desk::new(client, journal, policy).watched(hook).send(order)));
         }
-        let submission = order.submission(&client.profile)?;
-        Operation::begin(client, submission, policy).watched(hook).carry_out().await
+        match order.submission(&client.profile) {
+            Ok(submission) => Begun::Operation(Operation::begin(client, submission, policy).watched(hook)),
+            Err(error) => Begun::Refused(Box::new(error)),
+        }
     }
 }
 

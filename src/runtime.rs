@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use tokio::time::Timeout;
+
 use crate::engine::Time;
 
 /// A reading of the clock: nanoseconds since the Unix epoch, up to the year 2554.
@@ -122,9 +124,10 @@ pub(crate) async fn sleep(wait: Duration) {
     tokio::time::sleep(wait).await;
 }
 
-/// What `work` gives, unless `limit` passes first.
-pub(crate) async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
-    tokio::time::timeout(limit, work).await.ok()
+/// What `work` gives, or an error if `limit` passes first. Not an `async fn`:
+/// that would hold the work twice.
+pub(crate) fn within<F: Future>(limit: Duration, work: F) -> Timeout<F> {
+    tokio::time::timeout(limit, work)
 }
 
 /// Random bytes of the operating system's generator: keys come from nowhere else.

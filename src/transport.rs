@@ -5,7 +5,8 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
-use http::{HeaderMap, Method, StatusCode, Version};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode, Version};
 use reqwest::{Client, Request};
 
 use crate::attempt::Failure;
@@ -14,7 +15,7 @@ use crate::error::Cause;
 use crate::profile::{Answer, Asked, Exchange, Extent, Profile};
 use crate::runtime;
 
-/// What has come of one exchange so far; it outlives the timeout that ends it.
+/// What has come of one exchange, whether it ended or its time was up.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) head: Option<Head>,
@@ -35,23 +36,33 @@ pub(crate) struct Head {
 const LARGEST_GUESS: u64 = 64 * 1024;
 
 /// Sends the request, once, and reads what comes, up to this many bytes of body.
-pub(crate) async fn exchange(
+pub(crate) fn exchange(
     http: &Client,
     request: Request,
     timeout: Duration,
     limit: usize,
-    progress: &mut Progress,
-) {
+) -> impl Future<Output = Progress> + Send + use<> {
     let is_head = *request.method() == Method::HEAD;
-    // Made here and not inside the timeout: a request is large, and would be moved once more.
+    // Made out here: the future that waits would hold the request, which is large.
     let pending = http.execute(request);
-    if runtime::within(timeout, receive(pending, is_head, limit, progress)).await.is_none() {
+    ended(pending, is_head, timeout, limit)
+}
+
+async fn ended(
+    pending: impl Future<Output = reqwest::Result<reqwest::Response>>,
+    is_head: bool,
+    timeout: Duration,
+    limit: usize,
+) -> Progress {
+    let mut progress = Progress::default();
+    if runtime::within(timeout, receive(pending, is_head, limit, &mut progress)).await.is_err() {
         progress.failure = Some(match &progress.head {
             Some(_) => Failure::StalledBody,
             None => Failure::Timeout,
         });
         progress.cause = Some("no complete answer came within the attempt's timeout".into());
     }
+    progress
 }
 
 async fn receive(
@@ -117,6 +128,32 @@ fn shown(error: reqwest::Error) -> Cause {
 }
 
 impl Head {
+    /// Takes the headers away, into a text of a tenth of their size.
+    pub(crate) fn pack(&mut self) -> Box<[u8]> {
+        let headers = std::mem::take(&mut self.headers);
+        let length = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 2).sum();
+        let mut packed = Vec::with_capacity(length);
+        for (name, value) in &headers {
+            packed.extend_from_slice(name.as_str().as_bytes());
+            packed.push(b':');
+            packed.extend_from_slice(value.as_bytes());
+            packed.push(b'\n');
+        }
+        packed.into_boxed_slice()
+    }
+
+    /// Gives them back. Neither a name nor a value can hold a line break, nor a name a colon.
+    pub(crate) fn unpack(&mut self, packed: &[u8]) {
+        for line in packed.split(|byte| *byte == b'\n') {
+            let mut parts = line.splitn(2, |byte| *byte == b':');
+            let name = parts.next().and_then(|name| HeaderName::from_bytes(name).ok());
+            let value = parts.next().and_then(|value| HeaderValue::from_bytes(value).ok());
+            if let (Some(name), Some(value)) = (name, value) {
+                self.headers.append(name, value);
+            }
+        }
+    }
+
     /// As the profile's rules and the caller's own read it.
     pub(crate) fn answer(&self, now: Time) -> Answer<'_> {
         Answer::new(self.status, &self.headers, &self.body)
@@ -176,4 +213,36 @@ fn is_bad_certificate(error: &reqwest::Error) -> bool {
 #[cfg(not(feature = "rustls"))]
 fn is_bad_certificate(_: &reqwest::Error) -> bool {
     false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_come_back_as_they_were() {
+        let mut headers = HeaderMap::new();
+        for (name, value) in [
+            ("set-cookie", &b"a=1"[..]),
+            ("x-empty", b""),
+            ("x-bytes", b"\xff: \x80:\t\xfe"),
+            ("set-cookie", b"b=2"),
+            ("location", b"https://a.example:1/?x=y:z"),
+        ] {
+            headers.append(HeaderName::from_static(name), HeaderValue::from_bytes(value).unwrap());
+        }
+        for headers in [headers, HeaderMap::new()] {
+            let mut head = Head {
+                status: StatusCode::OK,
+                headers: headers.clone(),
+                body: Vec::new(),
+                version: Version::HTTP_11,
+                extent: Extent::Whole,
+            };
+            let packed = head.pack();
+            assert!(head.headers.is_empty());
+            head.unpack(&packed);
+            assert!(head.headers.iter().eq(headers.iter()), "{:?}", head.headers);
+        }
+    }
 }

@@ -13,7 +13,7 @@ use crate::profile::Asked;
 use crate::reconcile::{self, Doubtful};
 use crate::runtime;
 use crate::submission::Submission;
-use crate::transport::{self, Progress};
+use crate::transport::{self, Head};
 
 impl Operation {
     /// What a look-up by the caller's own reference makes of an end in doubt.
@@ -48,10 +48,10 @@ impl Call {
     }
 
     /// What a status resource says of the operation, and where it is asked next.
-    pub(super) fn followed(&mut self, read: Verdict) -> Verdict {
+    pub(super) fn followed(&mut self, read: Verdict, head: Option<&Head>) -> Verdict {
         self.names_it = false;
         let is_look = self.look.is_some();
-        let Some(head) = &self.progress.head else {
+        let Some(head) = head else {
             return if is_look { look::of_status(read, None) } else { read };
         };
         let verdict = if is_look { look::of_status(read, Some(head.status)) } else { read };
@@ -79,9 +79,9 @@ impl Call {
     }
 
     /// The original in the place of the answer that says that there is one.
-    pub(super) async fn recovered(&mut self, verdict: Verdict, left: Duration) -> Verdict {
+    pub(super) async fn recovered(&mut self, verdict: Verdict, told: &mut Option<Head>, left: Duration) -> Verdict {
         let client = Arc::clone(&self.client);
-        let url = self.progress.head.as_ref().zip(client.recover_with.as_ref()).and_then(|(head, find)| {
+        let url = told.as_ref().zip(client.recover_with.as_ref()).and_then(|(head, find)| {
             let id = client.profile.original_id(&head.answer(self.now.time()))?;
             self.submission.url.join(&find(&id)?).ok()
         });
@@ -96,14 +96,13 @@ impl Call {
         if let Some(hook) = client.authorize.as_ref().filter(|_| look.url.origin() == self.submission.url.origin()) {
             let mut parts = Parts::new(&look, client.profile.key_header(), attempt, None);
             match runtime::within(left, hook.authorize(&mut parts)).await {
-                Some(Ok(())) => headers = parts.into_headers(),
-                Some(Err(_)) | None => return again,
+                Ok(Ok(())) => headers = parts.into_headers(),
+                Ok(Err(_)) | Err(_) => return again,
             }
         }
         let left = left.saturating_sub(runtime::now().since(began));
-        let mut progress = Progress::default();
         let request = request(&look, headers);
-        transport::exchange(&client.http, request, left, client.max_response_bytes, &mut progress).await;
+        let progress = transport::exchange(&client.http, request, left, client.max_response_bytes).await;
         self.now = runtime::now();
         let read = progress.verdict(&client.profile, &Asked::listed(&look.method, &look.headers), self.now.time());
         if let (Some(attempt), Some(head)) = (self.log.last_mut(), &progress.head) {
@@ -111,7 +110,7 @@ impl Call {
         }
         match (read.reach(), read.advice()) {
             (Reach::Applied, _) => {
-                self.progress.head = progress.head;
+                *told = progress.head;
                 verdict.with_reach(Reach::Applied).with_advice(Advice::Stop)
             }
             // Turned away for good: the server's first word stands, and settles nothing.

@@ -4,7 +4,6 @@ mod looks;
 #[cfg(feature = "journal")]
 mod on_record;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::driver::{self, World};
 use crate::engine::{
     Budget, Draw, Entry, History, Outcome, Policy, Reach, SHORTEST_ATTEMPT, StopReason, Time, Verdict, Why,
 };
-use crate::error::{Error, Record};
+use crate::error::{Cause, Error, Record};
 use crate::event::{About, AttemptEnded, AttemptStarted, Ended, Event, Hook, Waiting};
 #[cfg(feature = "journal")]
 use crate::logbook::Logbook;
@@ -38,7 +37,7 @@ pub(crate) use on_record::{Broken, OnRecord};
 pub(crate) struct Operation {
     call: Call,
     history: History,
-    policy: Policy,
+    policy: Arc<Policy>,
 }
 
 struct Call {
@@ -50,10 +49,9 @@ struct Call {
     started: Moment,
     log: Vec<Attempt>,
     attempt_timeout: Duration,
-    /// What the hook brought for the attempt that is about to be sent, and how long it took.
-    authorized: Vec<(HeaderName, HeaderValue)>,
-    authorizing: Duration,
-    progress: Progress,
+    authorized: Option<Box<Authorized>>,
+    /// Why the last attempt failed, in the words of the layer below.
+    cause: Option<Cause>,
     /// What is sent in the place of the operation itself: a look at its status resource.
     look: Option<Box<Submission>>,
     /// The last answer named that resource, so that it is enough to go on by.
@@ -61,11 +59,11 @@ struct Call {
     /// The last complete head, and the verdict on it.
     last: Option<(Head, Verdict)>,
     /// Why the run stopped, where the engine cannot know.
-    problem: Option<Cow<'static, str>>,
+    problem: Option<&'static str>,
     /// The request's own, after the client's.
     hook: Option<Hook>,
     /// What hooks are told that it is called.
-    name: Option<OperationId>,
+    name: Option<Box<OperationId>>,
     trace: Trace,
     /// How far the entries on record are ahead of the clock: the operation's
     /// own time goes on from there.
@@ -75,11 +73,17 @@ struct Call {
     logbook: Option<Box<Logbook>>,
 }
 
+/// What the hook brought for the attempt that is about to be sent, and how long it took.
+struct Authorized {
+    headers: Vec<(HeaderName, HeaderValue)>,
+    took: Duration,
+}
+
 #[cfg(not(feature = "journal"))]
 type Broken = std::convert::Infallible;
 
 impl Operation {
-    pub(crate) fn begin(client: Arc<Inner>, submission: Submission, policy: Policy) -> Box<Self> {
+    pub(crate) fn begin(client: Arc<Inner>, submission: Submission, policy: Arc<Policy>) -> Box<Self> {
         let now = runtime::now();
         let created = submission.created(now.time());
         let history = History::replay(std::slice::from_ref(&created)).expect("a creation alone is a history");
@@ -91,7 +95,7 @@ impl Operation {
     pub(crate) fn watched(mut self: Box<Self>, hook: Option<Hook>) -> Box<Self> {
         self.call.hook = hook;
         if self.call.is_watched() {
-            self.call.name = self.call.submission.operation();
+            self.call.name = self.call.submission.operation().map(Box::new);
         }
         self
     }
@@ -111,9 +115,9 @@ impl Operation {
     }
 
     /// Carries it to its end, by which it can be finished.
-    pub(crate) async fn run(&mut self) -> Result<Outcome, Broken> {
+    pub(crate) fn run(&mut self) -> impl Future<Output = Result<Outcome, Broken>> + Send {
         let scope = self.call.trace.operation();
-        scope.around(driver::run(&mut self.call, &mut self.history, &self.policy)).await
+        scope.around(driver::run(&mut self.call, &mut self.history, &self.policy))
     }
 
     fn finish(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
@@ -176,7 +180,7 @@ impl Operation {
                     key,
                     attempts,
                     resume_at: history.resume_at(&self.policy).filter(|_| may_go_on(outcome)).map(runtime::system_time),
-                    source: call.progress.cause.take(),
+                    source: call.cause.take(),
                 };
                 if unbuilt {
                     return Err(Error::unbuilt(record));
@@ -198,9 +202,8 @@ impl Call {
             started: now,
             log: Vec::with_capacity(1),
             attempt_timeout: policy.attempt_time(),
-            authorized: Vec::new(),
-            authorizing: Duration::ZERO,
-            progress: Progress::default(),
+            authorized: None,
+            cause: None,
             look: None,
             names_it: false,
             last: None,
@@ -223,7 +226,7 @@ impl Call {
         if !self.is_watched() {
             return;
         }
-        let about = About { operation: self.name.as_ref(), submission: &self.submission };
+        let about = About { operation: self.name.as_deref(), submission: &self.submission };
         let event = event(about, self.log.last());
         for hook in [&self.client.on_event, &self.hook].into_iter().flatten() {
             hook(&event);
@@ -243,12 +246,12 @@ impl Call {
         });
     }
 
-    fn note_answer(&mut self) {
+    fn note_answer(&mut self, progress: &Progress) {
         let Some(attempt) = self.log.last_mut() else {
             return;
         };
-        attempt.failure = self.progress.failure;
-        if let Some(head) = &self.progress.head {
+        attempt.failure = progress.failure;
+        if let Some(head) = &progress.head {
             let glance = Glance::over(&head.headers);
             attempt.status = Some(head.status);
             attempt.date = glance.date.and_then(|date| DateText::new(date.as_bytes()));
@@ -272,10 +275,6 @@ impl World for Call {
     }
 
     async fn sleep(&mut self, wait: Duration) {
-        if let Some((head, _)) = &mut self.last {
-            // What waits must not hold on to the connection's read buffer.
-            head.headers = unshared(&head.headers);
-        }
         let began = self.now;
         let last = self.log.last().and_then(|attempt| attempt.verdict);
         self.tell(|about, _| {
@@ -287,7 +286,13 @@ impl World for Call {
                 Some(_) | None => Event::Waiting(waiting),
             }
         });
+        // What waits holds little, and nothing of the connection's read buffer.
+        self.submission.headers.shrink_to_fit();
+        let packed = self.last.as_mut().map(|(head, _)| head.pack());
         runtime::sleep(wait.saturating_sub(self.now.since(began))).await;
+        if let (Some((head, _)), Some(packed)) = (&mut self.last, packed) {
+            head.unpack(&packed);
+        }
         let awake = runtime::now();
         if let Some(attempt) = self.log.last_mut() {
             attempt.wait = attempt.wait.saturating_add(awake.since(began));
@@ -312,55 +317,55 @@ impl World for Call {
         let outcome = runtime::within(allowed, hook.authorize(&mut parts)).await;
         let headers = parts.into_headers();
         let done = runtime::now();
-        self.authorizing = done.since(self.now);
+        let took = done.since(self.now);
         self.now = done;
         match outcome {
-            Some(Ok(())) => {
-                self.authorized = headers;
+            Ok(Ok(())) => {
+                self.authorized = Some(Box::new(Authorized { headers, took }));
                 Ok(())
             }
-            Some(Err(error)) => {
-                self.progress.cause = Some(error);
+            Ok(Err(error)) => {
+                self.cause = Some(error);
                 Err(StopReason::Authorize)
             }
-            None if limit < self.attempt_timeout => {
-                self.progress.cause = None;
+            Err(_) if limit < self.attempt_timeout => {
+                self.cause = None;
                 Err(StopReason::Deadline)
             }
-            None => {
-                self.progress.cause = None;
-                self.problem = Some("the `authorize` hook did not end within the attempt's timeout".into());
+            Err(_) => {
+                self.cause = None;
+                self.problem = Some("the `authorize` hook did not end within the attempt's timeout");
                 Err(StopReason::Authorize)
             }
         }
     }
 
     async fn send(&mut self, timeout: Duration) -> Verdict {
-        let authorized = std::mem::take(&mut self.authorized);
-        let request = request(self.outgoing(), authorized);
+        let (headers, took) = self.authorized.take().map(|it| (it.headers, it.took)).unwrap_or_default();
+        let request = request(self.outgoing(), headers);
         // The hook ran inside the attempt's time; the deadline's is counted from now already.
-        let timeout = timeout.min(self.attempt_timeout.saturating_sub(std::mem::take(&mut self.authorizing)));
-        self.progress = Progress::default();
+        let timeout = timeout.min(self.attempt_timeout.saturating_sub(took));
+        self.cause = None;
         let scope = self.trace.attempt(&self.submission, self.log.last());
-        let client = &*self.client;
-        let exchange =
-            transport::exchange(&client.http, request, timeout, client.max_response_bytes, &mut self.progress);
-        scope.around(exchange).await;
+        let exchange = transport::exchange(&self.client.http, request, timeout, self.client.max_response_bytes);
+        // In memory of its own, which a wait does not hold on to.
+        let mut progress = scope.around(Box::pin(exchange)).await;
         let sent = self.now;
         self.now = runtime::now();
         let outgoing = self.outgoing();
         let asked = Asked::listed(&outgoing.method, &outgoing.headers)
             .with_key(outgoing.key.as_ref().map(|key| key.as_str()))
             .gone_is_done(outgoing.gone_is_done);
-        let verdict = self.progress.verdict(&self.client.profile, &asked, self.now.time());
-        self.note_answer();
-        let mut verdict = self.followed(verdict);
+        let verdict = progress.verdict(&self.client.profile, &asked, self.now.time());
+        self.note_answer(&progress);
+        let mut verdict = self.followed(verdict, progress.head.as_ref());
         if verdict.why() == Why::AlreadyProcessed && self.client.recover_with.is_some() {
             let left = timeout.saturating_sub(self.now.since(sent));
             // In memory of its own: it comes seldom, and is large.
-            verdict = Box::pin(self.recovered(verdict, left)).await;
+            verdict = Box::pin(self.recovered(verdict, &mut progress.head, left)).await;
         }
-        if let Some(head) = self.progress.head.take() {
+        self.cause = progress.cause;
+        if let Some(head) = progress.head {
             self.last = Some((head, verdict));
         }
         verdict
@@ -378,7 +383,12 @@ impl World for Call {
             attempt.verdict = Some(*verdict);
         }
         #[cfg(feature = "journal")]
-        let written = if self.logbook.is_some() { self.write_down(entry, after, policy).await } else { Ok(()) };
+        let written = if self.logbook.is_some() {
+            // In memory of its own: next to a flush that is nothing.
+            Box::pin(self.write_down(entry, after, policy)).await
+        } else {
+            Ok(())
+        };
         #[cfg(not(feature = "journal"))]
         let (written, _) = (Ok(()), policy);
         match entry {
@@ -423,15 +433,8 @@ pub(crate) fn may_go_on(outcome: Outcome) -> bool {
     }
 }
 
-/// The headers in memory of their own.
-fn unshared(headers: &HeaderMap) -> HeaderMap {
-    let mut own = HeaderMap::with_capacity(headers.len());
-    for (name, value) in headers {
-        own.append(name, unshared_value(value));
-    }
-    own
-}
-
+/// The value in memory of its own.
+#[cfg(feature = "journal")]
 fn unshared_value(value: &HeaderValue) -> HeaderValue {
     HeaderValue::from_bytes(value.as_bytes()).unwrap_or_else(|_| value.clone())
 }

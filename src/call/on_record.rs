@@ -40,7 +40,12 @@ pub(crate) enum Broken {
 
 impl Operation {
     /// The same of an operation on record.
-    pub(crate) fn on_record(client: Arc<Inner>, submission: Submission, policy: Policy, record: OnRecord) -> Box<Self> {
+    pub(crate) fn on_record(
+        client: Arc<Inner>,
+        submission: Submission,
+        policy: Arc<Policy>,
+        record: OnRecord,
+    ) -> Box<Self> {
         let mut call = Call::new(client, submission, &policy, runtime::now());
         call.ahead = record.ahead;
         call.look = record.look.map(|url| Box::new(look::asking(&call.submission, url, &call.client.profile)));

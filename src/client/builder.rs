@@ -435,7 +435,7 @@ impl ClientBuilder {
             inner: Arc::new(Inner {
                 http,
                 profile: self.profile,
-                policy,
+                policy: Arc::new(policy),
                 authorize: self.authorize,
                 on_event: self.on_event,
                 dice: self.dice,

@@ -33,7 +33,7 @@ pub struct Client {
 pub(crate) struct Inner {
     pub(crate) http: reqwest::Client,
     pub(crate) profile: Profile,
-    pub(crate) policy: Policy,
+    pub(crate) policy: Arc<Policy>,
     pub(crate) authorize: Option<Box<dyn AnyAuthorize>>,
     pub(crate) on_event: Option<Hook>,
     pub(crate) dice: Dice,

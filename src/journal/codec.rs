@@ -57,6 +57,17 @@ words!(
 );
 
 /// The entry as it is stored.
+///
+/// ```
+/// use oncekey::engine::{Entry, StopReason, Time};
+/// use oncekey::journal::codec;
+///
+/// let entry = Entry::Stopped { reason: StopReason::Deadline, at: Time::from_millis(1_767_225_600_000) };
+/// let line = codec::encode_entry(&entry);
+/// assert!(line.contains(r#""reason":"deadline""#));
+/// assert_eq!(codec::decode_entry(&line)?, entry);
+/// # Ok::<(), oncekey::journal::JournalError>(())
+/// ```
 pub fn encode_entry(entry: &Entry) -> String {
     let (name, fields) = match entry {
         Entry::Created { at, key, method, gone_is_done } => {
@@ -125,6 +136,17 @@ fn span(span: Duration) -> Value {
 }
 
 /// The entry that was stored so.
+///
+/// ```
+/// use oncekey::engine::{Entry, Time};
+/// use oncekey::journal::{JournalErrorKind, codec};
+///
+/// let line = r#"{"v":1,"interrupted":{"attempt":2,"at":1767225600000}}"#;
+/// assert_eq!(codec::decode_entry(line)?, Entry::Interrupted { attempt: 2, at: Time::from_millis(1_767_225_600_000) });
+/// let newer = codec::decode_entry(r#"{"v":2,"paused":{"at":1767225600000}}"#).unwrap_err();
+/// assert_eq!(newer.kind(), JournalErrorKind::Newer);
+/// # Ok::<(), oncekey::journal::JournalError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -261,6 +283,20 @@ fn decode_verdict(value: &Value) -> Option<Verdict> {
 }
 
 /// The request as it is stored.
+///
+/// ```
+/// use oncekey::journal::codec;
+/// # use oncekey::journal::{StoredBody, StoredRequest};
+/// # use oncekey::reqwest::{Method, header::{CONTENT_TYPE, HeaderValue}};
+///
+/// # let headers = vec![(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+/// # let url = "https://api.example/payments?test=1".parse()?;
+/// # let request = StoredRequest::new(Method::POST, url, headers, StoredBody::Kept(r#"{"amount":450}"#.into()));
+/// let bytes = codec::encode_request(&request);
+/// assert!(bytes.ends_with(b"\n{\"amount\":450}")); // the body as it is, behind one line of JSON
+/// assert_eq!(codec::decode_request(&bytes)?, request);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn encode_request(request: &StoredRequest) -> Vec<u8> {
     let (kept, body) = match &request.body {
         StoredBody::None => ("none", &[][..]),
@@ -276,6 +312,17 @@ pub fn encode_request(request: &StoredRequest) -> Vec<u8> {
 }
 
 /// The request that was stored so.
+///
+/// ```
+/// use oncekey::journal::{JournalErrorKind, StoredBody, codec};
+///
+/// let head = r#"{"v":1,"method":"DELETE","url":"https://api.example/cards/7","headers":[],"body":"none"}"#;
+/// let request = codec::decode_request(format!("{head}\n").as_bytes())?;
+/// assert_eq!((request.method().as_str(), request.url().path()), ("DELETE", "/cards/7"));
+/// assert_eq!(request.body(), &StoredBody::None);
+/// assert_eq!(codec::decode_request(b"DELETE /cards/7").unwrap_err().kind(), JournalErrorKind::Corrupt);
+/// # Ok::<(), oncekey::journal::JournalError>(())
+/// ```
 ///
 /// # Errors
 ///
@@ -299,12 +346,34 @@ pub fn decode_request(bytes: &[u8]) -> Result<StoredRequest, JournalError> {
 }
 
 /// The answer as it is stored.
+///
+/// ```
+/// use oncekey::journal::{StoredAnswer, codec};
+/// use oncekey::reqwest::{StatusCode, header::HeaderMap};
+///
+/// let answer = StoredAnswer::new(StatusCode::CREATED, HeaderMap::new(), br#"{"id":"pay_7"}"#.to_vec());
+/// let bytes = codec::encode_answer(&answer);
+/// assert!(bytes.ends_with(b"\n{\"id\":\"pay_7\"}"));
+/// assert_eq!(codec::decode_answer(&bytes)?, answer);
+/// # Ok::<(), oncekey::journal::JournalError>(())
+/// ```
 pub fn encode_answer(answer: &StoredAnswer) -> Vec<u8> {
     let head = json!({ "v": VERSION, "status": answer.status.as_u16(), "headers": encode_headers(&answer.headers) });
     joined(&head, &answer.body)
 }
 
 /// The answer that was stored so.
+///
+/// ```
+/// use oncekey::journal::{JournalErrorKind, codec};
+///
+/// let bytes = b"{\"v\":1,\"status\":429,\"headers\":[[\"retry-after\",\"30\"]]}\nslow down";
+/// let answer = codec::decode_answer(bytes)?;
+/// assert_eq!((answer.status().as_u16(), answer.body()), (429, &b"slow down"[..]));
+/// assert_eq!(answer.headers()["retry-after"], "30");
+/// assert_eq!(codec::decode_answer(&bytes[..20]).unwrap_err().kind(), JournalErrorKind::Corrupt); // torn off
+/// # Ok::<(), oncekey::journal::JournalError>(())
+/// ```
 ///
 /// # Errors
 ///

@@ -62,6 +62,16 @@ impl JournalError {
     }
 
     /// The same with its cause.
+    ///
+    /// ```
+    /// use std::error::Error;
+    /// use oncekey::journal::{JournalError, JournalErrorKind};
+    ///
+    /// let cause = std::io::Error::from(std::io::ErrorKind::StorageFull);
+    /// let error = JournalError::new(JournalErrorKind::Full, "no room on the disk of the journal").with_source(cause);
+    /// assert_eq!(error.to_string(), "no room on the disk of the journal");
+    /// assert_eq!(error.source().unwrap().to_string(), "no storage space");
+    /// ```
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.source = Some(source.into());
@@ -83,11 +93,43 @@ impl JournalError {
     }
 
     /// What went wrong.
+    ///
+    /// ```
+    /// use oncekey::Client;
+    /// use oncekey::journal::{JournalErrorKind, Memory};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let journal = Memory::new();
+    /// let client = Client::builder().journal(journal.clone()).build()?;
+    /// journal.close().await?;
+    /// let error = client.unfinished().await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Closed);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn kind(&self) -> JournalErrorKind {
         self.kind
     }
 
     /// Whether it is certain that nothing was written.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::engine::{Entry, StopReason, Time};
+    /// use oncekey::journal::{Append, Journal, JournalErrorKind, Memory, Status};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let (journal, patience) = (Memory::new(), Duration::from_secs(1));
+    /// let stopped = Entry::Stopped { reason: StopReason::Deadline, at: Time::from_millis(1_767_225_600_000) };
+    /// let append = Append::new("nobody's".into(), 1, vec![stopped], Status::Open);
+    /// let error = journal.append(append, patience).await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Conflict);
+    /// assert!(error.is_certain()); // nothing was written: it may be read anew and tried again
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn is_certain(&self) -> bool {
         self.certain
     }

@@ -32,6 +32,21 @@ struct Records {
 impl Memory {
     /// An empty one.
     ///
+    /// ```
+    /// use oncekey::{Client, Effect, Retry};
+    /// use oncekey::journal::Memory;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let journal = Memory::new();
+    /// let shop = Client::builder().journal(journal.clone()).retry(Retry::default().max_attempts(1)).build()?;
+    /// let office = Client::builder().journal(journal).build()?;
+    /// let _ = shop.post("http://127.0.0.1:1/payments").operation("order-7").send().await; // nobody listens there
+    /// assert_eq!(office.lookup("order-7").await?.unwrap().effect(), Effect::NotApplied);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the operating system's random generator fails.
@@ -47,6 +62,24 @@ impl Memory {
     /// Drops requests and answers of closed operations that were created at least
     /// `older_than` ago, and gives their number; see [`Journal::prune`].
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::{Client, Retry};
+    /// use oncekey::journal::Memory;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let journal = Memory::new();
+    /// # let client = Client::builder().journal(journal.clone()).retry(Retry::default().max_attempts(1)).build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").operation("order-7").send().await;
+    /// client.abandon("order-7").await?;
+    /// assert_eq!(journal.prune(Duration::from_secs(90 * 86_400)).await?, 0); // it is not that old
+    /// assert_eq!(journal.prune(Duration::ZERO).await?, 1);
+    /// assert!(client.lookup("order-7").await?.unwrap().url().is_none()); // the id stays taken
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`JournalError`]: it was closed.
@@ -55,6 +88,19 @@ impl Memory {
     }
 
     /// Closes it; see [`Journal::close`].
+    ///
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Memory};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let journal = Memory::new();
+    /// let other = journal.clone();
+    /// journal.close().await?;
+    /// assert_eq!(other.close().await.unwrap_err().kind(), JournalErrorKind::Closed); // clones share one record
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -1,179 +1,5 @@
-use std::fmt;
-use std::time::Duration;
-
-use bytes::Bytes;
-use http::Method;
-use http::header::{HeaderName, HeaderValue};
-use url::Url;
-
-use super::StoredAnswer;
+use super::{Identity, StoredAnswer, StoredRequest};
 use crate::engine::{Entry, Owner, Time};
-use crate::fingerprint::Fingerprint;
-use crate::submission::{OperationId, Shown, abbreviated};
-
-/// What is written once about an operation.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Identity {
-    pub(crate) id: OperationId,
-    pub(crate) scope: Scope,
-    pub(crate) profile_version: u32,
-    pub(crate) key: Option<Box<str>>,
-    pub(crate) key_lifetime: Duration,
-    pub(crate) fingerprint: Fingerprint,
-}
-
-impl Identity {
-    /// An identity of these parts.
-    pub fn new(id: OperationId, scope: Scope, fingerprint: Fingerprint) -> Self {
-        Self { id, scope, profile_version: 1, key: None, key_lifetime: Duration::ZERO, fingerprint }
-    }
-
-    /// The same with the key that it is sent under, and how long the server honours it.
-    #[must_use]
-    pub fn with_key(mut self, key: Option<Box<str>>, lifetime: Duration) -> Self {
-        self.key = key;
-        self.key_lifetime = lifetime;
-        self
-    }
-
-    /// The same with the version of the profile that it began under.
-    #[must_use]
-    pub const fn with_profile_version(mut self, version: u32) -> Self {
-        self.profile_version = version;
-        self
-    }
-
-    /// Its id.
-    pub const fn id(&self) -> &OperationId {
-        &self.id
-    }
-
-    /// The profile and account that it belongs to.
-    pub const fn scope(&self) -> &Scope {
-        &self.scope
-    }
-
-    /// The version of the profile that it began under.
-    pub const fn profile_version(&self) -> u32 {
-        self.profile_version
-    }
-
-    /// The key that it is sent under.
-    pub fn key(&self) -> Option<&str> {
-        self.key.as_deref()
-    }
-
-    /// How long the server honours the key.
-    pub const fn key_lifetime(&self) -> Duration {
-        self.key_lifetime
-    }
-
-    /// What tells its request from another.
-    pub const fn fingerprint(&self) -> &Fingerprint {
-        &self.fingerprint
-    }
-}
-
-impl fmt::Debug for Identity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Identity")
-            .field("id", &self.id)
-            .field("scope", &self.scope)
-            .field("key", &self.key.as_deref().map(abbreviated))
-            .finish_non_exhaustive()
-    }
-}
-
-/// Whose operations: a client sees those of its own profile and account alone.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Scope {
-    profile: Box<str>,
-    account: Box<str>,
-}
-
-impl Scope {
-    /// The scope of this profile and account; the account may be empty.
-    pub fn new(profile: impl Into<Box<str>>, account: impl Into<Box<str>>) -> Self {
-        Self { profile: profile.into(), account: account.into() }
-    }
-
-    /// The profile's id.
-    pub fn profile(&self) -> &str {
-        &self.profile
-    }
-
-    /// The account, or an empty text.
-    pub fn account(&self) -> &str {
-        &self.account
-    }
-}
-
-/// A request as it is kept: without its key's header and its credentials.
-#[derive(Clone, PartialEq, Eq)]
-pub struct StoredRequest {
-    pub(crate) method: Method,
-    pub(crate) url: Url,
-    pub(crate) headers: Vec<(HeaderName, HeaderValue)>,
-    pub(crate) body: StoredBody,
-}
-
-impl StoredRequest {
-    /// A request of these parts.
-    pub const fn new(method: Method, url: Url, headers: Vec<(HeaderName, HeaderValue)>, body: StoredBody) -> Self {
-        Self { method, url, headers, body }
-    }
-
-    /// The method.
-    pub const fn method(&self) -> &Method {
-        &self.method
-    }
-
-    /// The URL.
-    pub const fn url(&self) -> &Url {
-        &self.url
-    }
-
-    /// The headers, in their order.
-    pub fn headers(&self) -> &[(HeaderName, HeaderValue)] {
-        &self.headers
-    }
-
-    /// The body.
-    pub const fn body(&self) -> &StoredBody {
-        &self.body
-    }
-}
-
-impl fmt::Debug for StoredRequest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoredRequest")
-            .field("method", &self.method)
-            .field("url", &Shown(&self.url))
-            .finish_non_exhaustive()
-    }
-}
-
-/// A request's body as it is kept.
-#[derive(Clone, PartialEq, Eq)]
-#[allow(clippy::exhaustive_enums)] // complete by definition
-pub enum StoredBody {
-    /// There is none.
-    None,
-    /// These bytes.
-    Kept(Bytes),
-    /// There is one, and it was not to be stored: this tells its bytes from others.
-    LeftOut(Fingerprint),
-}
-
-impl fmt::Debug for StoredBody {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "None",
-            Self::Kept(_) => "Kept(..)",
-            Self::LeftOut(_) => "LeftOut",
-        })
-    }
-}
 
 /// A new operation and its first entries.
 #[derive(Clone, Debug)]
@@ -186,115 +12,115 @@ pub struct NewOperation {
 
 impl NewOperation {
     /// An operation of these parts.
+    ///
+    /// ```
+    /// use oncekey::journal::{NewOperation, Status};
+    /// # use oncekey::engine::{Entry, KeyOrigin, MethodKind, Owner, Time};
+    /// # use oncekey::journal::{Fingerprint, Identity, Scope, StoredBody, StoredRequest};
+    /// # use oncekey::reqwest::Method;
+    ///
+    /// # let url = "https://api.example/payments".parse()?;
+    /// # let request = StoredRequest::new(Method::POST, url, vec![], StoredBody::None);
+    /// # let (at, key) = (Time::from_millis(1), KeyOrigin::None);
+    /// # let created = Entry::Created { at, key, method: MethodKind::Other, gone_is_done: false };
+    /// # let identity = Identity::new("order-7".into(), Scope::new("acme", ""), Fingerprint::from_bytes([7; 32]));
+    /// let operation = NewOperation::new(identity, request, vec![created.clone()], Status::Open);
+    /// assert_eq!(operation.entries(), [created]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn new(identity: Identity, request: StoredRequest, entries: Vec<Entry>, status: Status) -> Self {
         Self { identity, request, entries, status }
     }
 
     /// What is written once.
+    ///
+    /// ```
+    /// use oncekey::journal::{NewOperation, Status};
+    /// # use oncekey::engine::{Entry, KeyOrigin, MethodKind, Owner, Time};
+    /// # use oncekey::journal::{Fingerprint, Identity, Scope, StoredBody, StoredRequest};
+    /// # use oncekey::reqwest::Method;
+    ///
+    /// # let url = "https://api.example/payments".parse()?;
+    /// # let request = StoredRequest::new(Method::POST, url, vec![], StoredBody::None);
+    /// # let (at, key) = (Time::from_millis(1), KeyOrigin::None);
+    /// # let created = Entry::Created { at, key, method: MethodKind::Other, gone_is_done: false };
+    /// # let identity = Identity::new("order-7".into(), Scope::new("acme", ""), Fingerprint::from_bytes([7; 32]));
+    /// # let operation = NewOperation::new(identity, request, vec![created], Status::Running(Owner::new(1)));
+    /// // What a journal's columns are filled from.
+    /// let row = (operation.identity().id().as_str(), operation.identity().key());
+    /// assert_eq!(row, ("order-7", None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }
 
     /// What is sent.
+    ///
+    /// ```
+    /// use oncekey::journal::{NewOperation, Status};
+    /// # use oncekey::engine::{Entry, KeyOrigin, MethodKind, Owner, Time};
+    /// # use oncekey::journal::{Fingerprint, Identity, Scope, StoredBody, StoredRequest};
+    /// # use oncekey::reqwest::Method;
+    ///
+    /// # let url = "https://api.example/payments".parse()?;
+    /// # let request = StoredRequest::new(Method::POST, url, vec![], StoredBody::None);
+    /// # let (at, key) = (Time::from_millis(1), KeyOrigin::None);
+    /// # let created = Entry::Created { at, key, method: MethodKind::Other, gone_is_done: false };
+    /// # let identity = Identity::new("order-7".into(), Scope::new("acme", ""), Fingerprint::from_bytes([7; 32]));
+    /// # let operation = NewOperation::new(identity, request, vec![created], Status::Running(Owner::new(1)));
+    /// let bytes = oncekey::journal::codec::encode_request(operation.request());
+    /// assert!(bytes.starts_with(b"{"));
+    /// assert_eq!(operation.request().method(), Method::POST);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn request(&self) -> &StoredRequest {
         &self.request
     }
 
     /// The first entries.
+    ///
+    /// ```
+    /// use oncekey::journal::{NewOperation, Status};
+    /// # use oncekey::engine::{Entry, KeyOrigin, MethodKind, Owner, Time};
+    /// # use oncekey::journal::{Fingerprint, Identity, Scope, StoredBody, StoredRequest};
+    /// # use oncekey::reqwest::Method;
+    ///
+    /// # let url = "https://api.example/payments".parse()?;
+    /// # let request = StoredRequest::new(Method::POST, url, vec![], StoredBody::None);
+    /// # let (at, key) = (Time::from_millis(1), KeyOrigin::None);
+    /// # let created = Entry::Created { at, key, method: MethodKind::Other, gone_is_done: false };
+    /// # let identity = Identity::new("order-7".into(), Scope::new("acme", ""), Fingerprint::from_bytes([7; 32]));
+    /// # let operation = NewOperation::new(identity, request, vec![created], Status::Running(Owner::new(1)));
+    /// let lines: Vec<String> = operation.entries().iter().map(oncekey::journal::codec::encode_entry).collect();
+    /// assert_eq!(lines.len(), 1);
+    /// assert!(lines[0].contains(r#""created":{"#));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// Where it stands.
+    ///
+    /// ```
+    /// use oncekey::journal::{NewOperation, Status};
+    /// # use oncekey::engine::{Entry, KeyOrigin, MethodKind, Owner, Time};
+    /// # use oncekey::journal::{Fingerprint, Identity, Scope, StoredBody, StoredRequest};
+    /// # use oncekey::reqwest::Method;
+    ///
+    /// # let url = "https://api.example/payments".parse()?;
+    /// # let request = StoredRequest::new(Method::POST, url, vec![], StoredBody::None);
+    /// # let (at, key) = (Time::from_millis(1), KeyOrigin::None);
+    /// # let created = Entry::Created { at, key, method: MethodKind::Other, gone_is_done: false };
+    /// # let identity = Identity::new("order-7".into(), Scope::new("acme", ""), Fingerprint::from_bytes([7; 32]));
+    /// # let operation = NewOperation::new(identity, request, vec![created], Status::Running(Owner::new(1)));
+    /// assert_eq!(operation.status(), Status::Running(Owner::new(1))); // a list tells others that it is worked on
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn status(&self) -> Status {
         self.status
     }
-}
-
-/// Entries to be added to an operation, and what comes with them.
-#[derive(Clone, Debug)]
-pub struct Append {
-    pub(crate) id: OperationId,
-    pub(crate) position: usize,
-    pub(crate) entries: Vec<Entry>,
-    pub(crate) answer: Option<StoredAnswer>,
-    pub(crate) amended: Option<(Fingerprint, StoredRequest)>,
-    pub(crate) status: Status,
-    pub(crate) durability: Durability,
-}
-
-impl Append {
-    /// These entries, behind the first `position` ones, after which the
-    /// operation stands at `status`. Flushed.
-    pub const fn new(id: OperationId, position: usize, entries: Vec<Entry>, status: Status) -> Self {
-        Self { id, position, entries, answer: None, amended: None, status, durability: Durability::Flushed }
-    }
-
-    /// The same with the answer that takes the place of an earlier one.
-    #[must_use]
-    pub fn with_answer(mut self, answer: Option<StoredAnswer>) -> Self {
-        self.answer = answer;
-        self
-    }
-
-    /// The same with the corrected request and its fingerprint.
-    #[must_use]
-    pub fn with_request(mut self, amended: Option<(Fingerprint, StoredRequest)>) -> Self {
-        self.amended = amended;
-        self
-    }
-
-    /// The same with this durability.
-    #[must_use]
-    pub const fn with_durability(mut self, durability: Durability) -> Self {
-        self.durability = durability;
-        self
-    }
-
-    /// The operation's id.
-    pub const fn id(&self) -> &OperationId {
-        &self.id
-    }
-
-    /// How many entries the record must hold.
-    pub const fn position(&self) -> usize {
-        self.position
-    }
-
-    /// The entries to add.
-    pub fn entries(&self) -> &[Entry] {
-        &self.entries
-    }
-
-    /// The answer to keep.
-    pub const fn answer(&self) -> Option<&StoredAnswer> {
-        self.answer.as_ref()
-    }
-
-    /// The corrected request and its fingerprint.
-    pub const fn amended(&self) -> Option<&(Fingerprint, StoredRequest)> {
-        self.amended.as_ref()
-    }
-
-    /// Where the operation stands then.
-    pub const fn status(&self) -> Status {
-        self.status
-    }
-
-    /// When it must be on the disk.
-    pub const fn durability(&self) -> Durability {
-        self.durability
-    }
-}
-
-/// When a write must be on the disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(clippy::exhaustive_enums)] // complete by definition
-pub enum Durability {
-    /// Before the call returns.
-    Flushed,
-    /// Soon; every process sees it before the call returns.
-    Visible,
 }
 
 /// Where an operation stands, for lists.
@@ -321,11 +147,47 @@ pub struct Stored {
 
 impl Stored {
     /// An operation of these parts.
+    ///
+    /// ```
+    /// use oncekey::journal::{Status, Stored};
+    /// # use oncekey::engine::{Entry, KeyOrigin, MethodKind, StopReason, Time};
+    /// # use oncekey::journal::{Fingerprint, Identity, Scope, StoredAnswer, StoredBody, StoredRequest};
+    /// # use oncekey::reqwest::{Method, StatusCode, header::HeaderMap};
+    ///
+    /// # let url = "https://api.example/payments".parse()?;
+    /// # let request = StoredRequest::new(Method::POST, url, vec![], StoredBody::None);
+    /// # let (at, key) = (Time::from_millis(1), KeyOrigin::None);
+    /// # let created = Entry::Created { at, key, method: MethodKind::Other, gone_is_done: false };
+    /// # let identity = Identity::new("order-7".into(), Scope::new("acme", ""), Fingerprint::from_bytes([7; 32]));
+    /// // What a `Journal` of your own gives back for a list.
+    /// let stored = Stored::new(identity, vec![created], Status::Open);
+    /// assert!(stored.request().is_none() && stored.answer().is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn new(identity: Identity, entries: Vec<Entry>, status: Status) -> Self {
         Self { identity, request: None, entries, answer: None, status }
     }
 
     /// The same with its request, in its latest version, and its last answer.
+    ///
+    /// ```
+    /// use oncekey::journal::{Status, Stored};
+    /// # use oncekey::engine::{Entry, KeyOrigin, MethodKind, StopReason, Time};
+    /// # use oncekey::journal::{Fingerprint, Identity, Scope, StoredAnswer, StoredBody, StoredRequest};
+    /// # use oncekey::reqwest::{Method, StatusCode, header::HeaderMap};
+    ///
+    /// # let url = "https://api.example/payments".parse()?;
+    /// # let request = StoredRequest::new(Method::POST, url, vec![], StoredBody::None);
+    /// # let (at, key) = (Time::from_millis(1), KeyOrigin::None);
+    /// # let created = Entry::Created { at, key, method: MethodKind::Other, gone_is_done: false };
+    /// # let identity = Identity::new("order-7".into(), Scope::new("acme", ""), Fingerprint::from_bytes([7; 32]));
+    /// # let answer = StoredAnswer::new(StatusCode::CREATED, HeaderMap::new(), vec![]);
+    /// # let stored = Stored::new(identity, vec![created], Status::Closed);
+    /// // What a `Journal` of your own gives back when one is loaded.
+    /// let stored = stored.with_exchange(Some(request), Some(answer));
+    /// assert_eq!(stored.answer().unwrap().status(), 201);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn with_exchange(mut self, request: Option<StoredRequest>, answer: Option<StoredAnswer>) -> Self {
         self.request = request;
@@ -334,26 +196,115 @@ impl Stored {
     }
 
     /// What was written once; the fingerprint is the latest request's.
+    ///
+    /// ```
+    /// use oncekey::journal::{Status, Stored};
+    /// # use oncekey::engine::{Entry, KeyOrigin, MethodKind, StopReason, Time};
+    /// # use oncekey::journal::{Fingerprint, Identity, Scope, StoredAnswer, StoredBody, StoredRequest};
+    /// # use oncekey::reqwest::{Method, StatusCode, header::HeaderMap};
+    ///
+    /// # let url = "https://api.example/payments".parse()?;
+    /// # let request = StoredRequest::new(Method::POST, url, vec![], StoredBody::None);
+    /// # let (at, key) = (Time::from_millis(1), KeyOrigin::None);
+    /// # let created = Entry::Created { at, key, method: MethodKind::Other, gone_is_done: false };
+    /// # let identity = Identity::new("order-7".into(), Scope::new("acme", ""), Fingerprint::from_bytes([7; 32]));
+    /// let stored = Stored::new(identity.clone(), vec![created], Status::Open);
+    /// assert_eq!(stored.identity(), &identity);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub const fn identity(&self) -> &Identity {
         &self.identity
     }
 
     /// What is sent, unless it was pruned.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::journal::{Journal, Memory};
+    /// # use oncekey::{Client, Retry};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let journal = Memory::new();
+    /// # let client = Client::builder().journal(journal.clone()).retry(Retry::default().max_attempts(1)).build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").operation("order-7").send().await;
+    /// # client.abandon("order-7").await?;
+    /// let before = journal.load(&"order-7".into()).await?.unwrap();
+    /// journal.prune(Duration::ZERO).await?;
+    /// let after = journal.load(&"order-7".into()).await?.unwrap();
+    /// assert_eq!(before.request().unwrap().url().path(), "/payments");
+    /// assert!(after.request().is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn request(&self) -> Option<&StoredRequest> {
         self.request.as_ref()
     }
 
     /// All that happened to it.
+    ///
+    /// ```
+    /// use oncekey::engine::{Effect, History};
+    /// use oncekey::journal::{Journal, Memory};
+    /// # use oncekey::{Client, Retry};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let journal = Memory::new();
+    /// # let client = Client::builder().journal(journal.clone()).retry(Retry::default().max_attempts(1)).build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").operation("order-7").send().await;
+    /// let stored = journal.load(&"order-7".into()).await?.unwrap();
+    /// let history = History::replay(stored.entries())?; // what they mean
+    /// assert_eq!((history.attempts(), history.effect()), (1, Effect::NotApplied));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
     /// The last answer, if one is kept.
+    ///
+    /// ```
+    /// use oncekey::journal::{Journal, Memory};
+    /// # use oncekey::{Client, Retry};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[cfg(feature = "sandbox")] {
+    /// # use oncekey::sandbox::Sandbox;
+    /// # let (journal, sandbox) = (Memory::new(), Sandbox::start().await?);
+    /// # let client = Client::builder().journal(journal.clone()).build()?;
+    /// let payment = client.post(sandbox.url("/payments")).operation("order-7").body(r#"{"amount":450}"#);
+    /// let response = payment.send().await?;
+    /// let stored = journal.load(&"order-7".into()).await?.unwrap();
+    /// assert_eq!(stored.answer().unwrap().body(), response.bytes());
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn answer(&self) -> Option<&StoredAnswer> {
         self.answer.as_ref()
     }
 
     /// Where it stands.
+    ///
+    /// ```
+    /// use oncekey::journal::{Journal, Memory, Status};
+    /// # use oncekey::{Client, IdempotencyKey, Retry};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let journal = Memory::new();
+    /// # let client = Client::builder().journal(journal.clone()).retry(Retry::default().max_attempts(1)).build()?;
+    /// // A key that may have been sent before, and nobody listens: in doubt.
+    /// let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
+    /// let _ = client.post("http://127.0.0.1:1/payments").operation("order-7").idempotency_key(key).send().await;
+    /// let stored = journal.load(&"order-7".into()).await?.unwrap();
+    /// assert_eq!(stored.status(), Status::Open);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub const fn status(&self) -> Status {
         self.status
     }

@@ -173,7 +173,9 @@ impl Client {
 
     fn desk(&self) -> Result<Desk, Error> {
         match &self.inner.journal {
-            Some(journal) => Ok(Desk::new(Arc::clone(&self.inner), Arc::clone(journal), self.inner.policy)),
+            Some(journal) => {
+                Ok(Desk::new(Arc::clone(&self.inner), Arc::clone(journal), Arc::clone(&self.inner.policy)))
+            }
             None => Err(Error::request(NO_JOURNAL, Effect::Unknown, None)),
         }
     }

@@ -185,6 +185,26 @@ impl Resume {
     /// Goes on with it, until the answer is final or nothing more can safely
     /// be done.
     ///
+    /// ```
+    /// use oncekey::{Client, Effect, Retry};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[cfg(feature = "sandbox")] {
+    /// # use oncekey::sandbox::{Fault, Sandbox};
+    /// # let (sandbox, journal) = (Sandbox::start().await?, oncekey::journal::Memory::new());
+    /// # let client = Client::builder().retry(Retry::default().max_attempts(1)).journal(journal).build()?;
+    /// # sandbox.fail_next([Fault::answer_lost()]);
+    /// let payment = client.post(sandbox.url("/payments")).operation("order-7").body(r#"{"amount":450}"#);
+    /// assert_eq!(payment.send().await.unwrap_err().effect(), Effect::Unknown); // the answer was lost
+    /// let response = client.resume("order-7").send().await?;
+    /// assert!(response.is_replay());
+    /// # assert_eq!(sandbox.executions(), 1);
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`Error`]: why there is no final answer, and whether it took effect.
@@ -199,7 +219,7 @@ impl Resume {
         let Some(journal) = &inner.journal else {
             return Err(Error::request(NO_JOURNAL, Effect::Unknown, None));
         };
-        let policy = limited(inner.policy, self.attempt_timeout, self.deadline);
+        let policy = limited(&inner.policy, self.attempt_timeout, self.deadline);
         let problem = self.credentials.problem.or_else(|| match (self.attempt_timeout, self.deadline) {
             (Some(timeout), _) if timeout.is_zero() => Some("attempt_timeout is zero, in which nothing can be sent"),
             (_, Some(deadline)) if deadline < SHORTEST_ATTEMPT => Some(SHORT_DEADLINE),
@@ -248,12 +268,62 @@ impl ResumeAll {
     }
 
     /// `Authorization: Bearer` for all of them, never printed and never stored.
+    ///
+    /// ```
+    /// use oncekey::{Client, Retry};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[cfg(feature = "sandbox")] {
+    /// # use oncekey::sandbox::{Fault, Sandbox};
+    /// # let sandbox = Sandbox::builder().require_authorization("Bearer stale").start().await?;
+    /// # let builder = Client::builder().retry(Retry::default().max_attempts(1));
+    /// # let client = builder.journal(oncekey::journal::Memory::new()).build()?;
+    /// # sandbox.fail_next([Fault::answer_lost()]);
+    /// # let payment = client.post(sandbox.url("/payments")).operation("order-7").body(r#"{"amount":450}"#);
+    /// # let _ = payment.bearer_auth("stale").send().await;
+    /// # sandbox.set_authorization("Bearer fresh");
+    /// # while client.unfinished().await?[0].resume_at().is_some_and(|at| at > std::time::SystemTime::now()) {
+    /// #     tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    /// # }
+    /// // The token that it was sent with is not on record.
+    /// let mut ends = client.resume_all().bearer_auth("fresh").start().await?;
+    /// let (id, end) = ends.next().await.unwrap();
+    /// assert_eq!((id.as_str(), end?.status().as_u16()), ("order-7", 201));
+    /// # }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn bearer_auth<T: fmt::Display>(mut self, token: T) -> Self {
         self.credentials.authorization(format!("Bearer {token}"));
         self
     }
 
     /// Another credential for all of them; see [`Resume::header`].
+    ///
+    /// ```
+    /// use oncekey::{Client, ErrorKind, IdempotencyKey, Retry};
+    /// # use std::time::{Duration, SystemTime};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let retry = Retry::default().max_attempts(1).base_delay(Duration::from_millis(1));
+    /// # let client = Client::builder().retry(retry).journal(oncekey::journal::Memory::new()).build()?;
+    /// # let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").operation("order-7").idempotency_key(key).send().await;
+    /// # while client.unfinished().await?[0].resume_at().is_some_and(|at| at > SystemTime::now()) {
+    /// #     tokio::time::sleep(Duration::from_millis(1)).await;
+    /// # }
+    /// let mut ends = client.resume_all().header("x-merchant", "shop_1").start().await?;
+    /// let (_, end) = ends.next().await.unwrap();
+    /// assert_eq!(end.unwrap_err().kind(), ErrorKind::Request); // no credential: it is on record
+    ///
+    /// let mut ends = client.resume_all().header("cookie", "session=fresh").start().await?;
+    /// let (_, end) = ends.next().await.unwrap();
+    /// assert_eq!(end.unwrap_err().kind(), ErrorKind::Exhausted); // it was tried; nobody listens there
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn header<K, V>(mut self, name: K, value: V) -> Self
     where
         HeaderName: TryFrom<K>,
@@ -276,6 +346,23 @@ impl ResumeAll {
     }
 
     /// Lists those that are due, and gives the stream of their ends.
+    ///
+    /// ```
+    /// use oncekey::{Client, IdempotencyKey, Retry};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let builder = Client::builder().retry(Retry::default().max_attempts(1)).entropy_seed(7);
+    /// # let client = builder.journal(oncekey::journal::Memory::new()).build()?;
+    /// // A key that may have been sent before, and nobody listens: in doubt, and due in a while.
+    /// let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
+    /// let _ = client.post("http://127.0.0.1:1/payments").operation("order-7").idempotency_key(key).send().await;
+    /// let mut ends = client.resume_all().start().await?;
+    /// assert_eq!(client.unfinished().await?.len(), 1);
+    /// assert!(ends.next().await.is_none()); // not before its `resume_at`
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -314,6 +401,27 @@ impl Resuming {
     }
 
     /// The next end; `None` when all have ended. To be called in a tokio runtime.
+    ///
+    /// ```
+    /// use oncekey::{Client, Effect, IdempotencyKey, Retry};
+    /// # use std::time::{Duration, SystemTime};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let retry = Retry::default().max_attempts(1).base_delay(Duration::from_millis(1));
+    /// # let client = Client::builder().retry(retry).journal(oncekey::journal::Memory::new()).build()?;
+    /// # let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").operation("order-7").idempotency_key(key).send().await;
+    /// # while client.unfinished().await?[0].resume_at().is_some_and(|at| at > SystemTime::now()) {
+    /// #     tokio::time::sleep(Duration::from_millis(1)).await;
+    /// # }
+    /// let mut ends = client.resume_all().start().await?;
+    /// let (id, end) = ends.next().await.unwrap();
+    /// assert_eq!((id.as_str(), end.unwrap_err().effect()), ("order-7", Effect::Unknown)); // still nobody listens
+    /// assert!(ends.next().await.is_none());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn next(&mut self) -> Option<(OperationId, Result<Response, Error>)> {
         std::future::poll_fn(|context| self.poll(context)).await
     }

@@ -46,6 +46,18 @@ async fn the_deadline_holds_over_all_attempts() {
 }
 
 #[tokio::test]
+async fn the_last_answer_keeps_its_headers_through_the_waits() {
+    let told =
+        Fault::status(503).header("x-a", "1").header("x-empty", "").header("x-url", "http://a:80/").header("x-a", "2");
+    let sandbox = sandbox([told, Fault::closed_without_executing().times(3)]).await;
+    let error = fails(pay(&client(), &sandbox).await, ErrorKind::Exhausted, Effect::Unknown);
+    let headers = error.response().unwrap().headers();
+    let all = |name: &str| headers.get_all(name).iter().map(|value| value.to_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!((all("x-a"), all("x-empty"), all("x-url")), (vec!["1", "2"], vec![""], vec!["http://a:80/"]));
+    assert_eq!(sandbox.requests().len(), 4);
+}
+
+#[tokio::test]
 async fn polling_ends_with_its_own_limit() {
     let sandbox = sandbox([Fault::in_progress().times(500)]).await;
     let poll = Poll::default().interval(ms(20)).max_interval(ms(20)).limit(ms(300));

@@ -31,6 +31,18 @@ impl Sqlite {
 
     /// [`create`](Self::create), and this thread waits.
     ///
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::blocking_create(&path)?; // once, by hand
+    /// # drop(journal);
+    /// let error = Sqlite::blocking_create(&path).unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Exists);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As there; and inside a runtime.
@@ -40,6 +52,18 @@ impl Sqlite {
 
     /// [`open_or_create`](Self::open_or_create), and this thread waits. **Know
     /// what an empty journal means**, as told there.
+    ///
+    /// ```
+    /// use oncekey::blocking::Client;
+    /// use oncekey::journal::Sqlite;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::blocking_open_or_create(&path)?;
+    /// let client = Client::builder().journal(journal).build()?;
+    /// assert!(client.unfinished()?.is_empty()); // it is the first run, or all was done
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -52,6 +76,23 @@ impl Sqlite {
     /// answers of closed operations that were created longer ago than `older_than`, and
     /// gives their number.
     ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::journal::Sqlite;
+    /// # use oncekey::{Retry, blocking::Client};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// # let journal = Sqlite::blocking_create(&path)?;
+    /// # let client = Client::builder().journal(journal.clone()).retry(Retry::default().max_attempts(1)).build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").operation("order-7").send();
+    /// # client.abandon("order-7")?;
+    /// // One operation is closed, and younger than a quarter of a year.
+    /// assert_eq!(journal.blocking_prune(Duration::from_secs(90 * 86_400))?, 0);
+    /// assert_eq!(journal.blocking_prune(Duration::ZERO)?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// [`JournalError`]: it cannot be written, it was closed, or this is inside
@@ -62,6 +103,19 @@ impl Sqlite {
 
     /// [`close`](Self::close), and this thread waits: flushes and closes it.
     /// Dropping the last clone does it too, but tells of no error.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// # let journal = Sqlite::blocking_create(&path)?;
+    /// journal.blocking_close()?; // before `std::process::exit`
+    /// let error = journal.blocking_prune(Duration::ZERO).unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Closed);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -78,6 +132,18 @@ impl Sqlite {
 impl SqliteBuilder {
     /// [`open`](Self::open), and this thread waits.
     ///
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// // A folder that was not mounted is no reason to begin anew.
+    /// let error = Sqlite::builder().blocking_open(&path).unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Missing);
+    /// assert!(!path.exists());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As there; and inside a runtime.
@@ -87,6 +153,17 @@ impl SqliteBuilder {
 
     /// [`create`](Self::create), and this thread waits.
     ///
+    /// ```
+    /// use oncekey::journal::Sqlite;
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::builder().store_bodies(false).blocking_create(&path)?;
+    /// assert!(path.is_file());
+    /// # drop(journal);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     ///
     /// As there; and inside a runtime.
@@ -95,6 +172,20 @@ impl SqliteBuilder {
     }
 
     /// [`open_or_create`](Self::open_or_create), and this thread waits.
+    ///
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::builder().store_bodies(false).blocking_open_or_create(&path)?;
+    /// # drop(journal);
+    ///
+    /// let runtime = tokio::runtime::Runtime::new()?;
+    /// let error = runtime.block_on(async { Sqlite::builder().blocking_open_or_create(&path) }).unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Setting); // in a runtime it is `open_or_create`
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
     ///

@@ -123,6 +123,23 @@ impl Sqlite {
     /// A journal over two connections of your own pool, which it keeps; the
     /// file must be there and have no tables but a journal's.
     ///
+    /// ```
+    /// use oncekey::{Client, journal::Sqlite};
+    /// use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    /// let pool = SqlitePool::connect_with(options).await?;
+    /// let client = Client::builder().journal(Sqlite::from_pool(&pool).await?).build()?;
+    /// assert!(client.unfinished().await?.is_empty());
+    /// # pool.close().await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As of [`open`](Self::open).
@@ -167,6 +184,21 @@ impl Sqlite {
     }
 
     /// To seal what is stored, or to leave bodies out.
+    ///
+    /// ```
+    /// use oncekey::journal::Sqlite;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::builder().store_bodies(false).create(&path).await?;
+    /// assert!(path.is_file());
+    /// # drop(journal);
+    /// assert!(Sqlite::builder().open(path.with_file_name("mistyped.db")).await.is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn builder() -> SqliteBuilder {
         SqliteBuilder::new()
     }
@@ -203,10 +235,10 @@ impl Sqlite {
         // Should this future be dropped, what was not begun is withdrawn.
         let guard = Withdrawing(&ticket);
         let outcome = match runtime::within(patience, &mut outcome).await {
-            Some(outcome) => outcome,
-            None if ticket.withdraw() => return Err(writer::locked()),
+            Ok(outcome) => outcome,
+            Err(_) if ticket.withdraw() => return Err(writer::locked()),
             // It was begun, and waits for nothing but the disk.
-            None => outcome.await,
+            Err(_) => outcome.await,
         };
         drop(guard);
         outcome.unwrap_or_else(|_| Err(lost().unclear()))
@@ -299,8 +331,8 @@ impl Journal for Sqlite {
             let (reply, outcome) = oneshot::channel();
             self.inner.ask(Job::Flush(reply))?;
             match runtime::within(patience, outcome).await {
-                Some(outcome) => outcome.unwrap_or_else(|_| Err(lost().unclear())),
-                None => Err(writer::locked().unclear()),
+                Ok(outcome) => outcome.unwrap_or_else(|_| Err(lost().unclear())),
+                Err(_) => Err(writer::locked().unclear()),
             }
         })
     }

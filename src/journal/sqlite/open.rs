@@ -32,6 +32,50 @@ impl SqliteBuilder {
 
     /// Encrypts requests and answers. Default: they are written as they are,
     /// into a file that only its owner may read.
+    ///
+    /// ```
+    /// use oncekey::journal::{Journal, JournalErrorKind, Seal, Sqlite};
+    /// # use oncekey::{Client, Retry};
+    /// # mod aead {
+    /// #     pub fn encrypt(plain: &[u8], bound: &[u8]) -> Vec<u8> {
+    /// #         [bound, b"|", plain].concat().iter().map(|byte| !byte).collect()
+    /// #     }
+    /// #     pub fn decrypt(sealed: &[u8], bound: &[u8]) -> Option<Vec<u8>> {
+    /// #         let plain: Vec<u8> = sealed.iter().map(|byte| !byte).collect();
+    /// #         Some(plain.strip_prefix(bound)?.strip_prefix(b"|")?.to_vec())
+    /// #     }
+    /// # }
+    /// # type Failure = Box<dyn std::error::Error + Send + Sync>;
+    /// # struct Vault;
+    /// # impl Seal for Vault {
+    /// #     fn seal(&self, context: &str, plain: &[u8]) -> Result<Vec<u8>, Failure> {
+    /// #         Ok(aead::encrypt(plain, context.as_bytes()))
+    /// #     }
+    /// #     fn open(&self, context: &str, sealed: &[u8]) -> Result<Vec<u8>, Failure> {
+    /// #         aead::decrypt(sealed, context.as_bytes()).ok_or_else(|| "sealed for another".into())
+    /// #     }
+    /// # }
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::builder().seal(Vault).create(&path).await?; // see `Seal`
+    /// # let client = Client::builder().journal(journal.clone()).retry(Retry::default().max_attempts(1)).build()?;
+    /// # let payment = client.post("http://127.0.0.1:1/payments").operation("order-7").body("card=4111111111111111");
+    /// # let _ = payment.send().await;
+    /// # drop(client);
+    /// journal.close().await?; // with an operation on record
+    /// # let files = std::fs::read_dir(&folder)?.flatten().filter_map(|file| std::fs::read(file.path()).ok());
+    /// # let written: Vec<u8> = files.flatten().collect();
+    /// assert!(!written.windows(4).any(|bytes| bytes == b"4111")); // a card's number
+    ///
+    /// let unsealed = Sqlite::open(&path).await?;
+    /// let error = unsealed.load(&"order-7".into()).await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Seal);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn seal(mut self, seal: impl Seal + 'static) -> Self {
         self.form.seal = Some(Box::new(seal));
         self
@@ -43,12 +87,46 @@ impl SqliteBuilder {
     /// for again with `send`, under the same id and with the same request,
     /// which its fingerprint proves; and its answer is had from the server's
     /// replay, as long as the key lives.
+    ///
+    /// ```
+    /// use oncekey::journal::{Journal, Sqlite, StoredBody};
+    /// # use oncekey::{Client, Retry};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::builder().store_bodies(false).create(&path).await?;
+    /// # let client = Client::builder().journal(journal.clone()).retry(Retry::default().max_attempts(1)).build()?;
+    /// # let payment = client.post("http://127.0.0.1:1/payments").operation("order-7").body("card=4111111111111111");
+    /// # let _ = payment.send().await;
+    /// let stored = journal.load(&"order-7".into()).await?.unwrap();
+    /// assert!(matches!(stored.request().unwrap().body(), StoredBody::LeftOut(_)));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn store_bodies(mut self, yes: bool) -> Self {
         self.form.store_bodies = yes;
         self
     }
 
     /// Opens a file that is there. See [`Sqlite::open`].
+    ///
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// # Sqlite::create(&path).await?.close().await?;
+    /// let journal = Sqlite::builder().store_bodies(false).open(&path).await?;
+    /// # drop(journal);
+    /// let error = Sqlite::builder().open(folder.path()).await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Setting); // it is the file's path that is asked for
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -60,6 +138,23 @@ impl SqliteBuilder {
     }
 
     /// Makes a file. See [`Sqlite::create`].
+    ///
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::builder().store_bodies(false).create(&path).await?;
+    /// let error = Sqlite::builder().create(&path).await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Exists);
+    /// # drop(journal);
+    /// let error = Sqlite::builder().create(folder.path().join("2026/payments.db")).await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Missing); // its folder is not made
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///
@@ -75,6 +170,21 @@ impl SqliteBuilder {
 
     /// Opens the file, or makes it. See [`Sqlite::open_or_create`].
     ///
+    /// ```
+    /// use oncekey::journal::{Journal, Sqlite};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let made = Sqlite::builder().store_bodies(false).open_or_create(&path).await?;
+    /// let opened = Sqlite::builder().store_bodies(false).open_or_create(&path).await?;
+    /// assert_eq!(made.fingerprint_key(), opened.fingerprint_key()); // one file,
+    /// assert_ne!(made.owner(), opened.owner()); // opened twice
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// As there.
@@ -87,6 +197,26 @@ impl SqliteBuilder {
     }
 
     /// Takes two connections of a pool for good. See [`Sqlite::from_pool`].
+    ///
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    /// use sqlx::sqlite::{SqliteConnectOptions, SqlitePool};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// # let options = SqliteConnectOptions::new().filename(&path).create_if_missing(true);
+    /// # let pool = SqlitePool::connect_with(options).await?;
+    /// let journal = Sqlite::builder().store_bodies(false).from_pool(&pool).await?;
+    /// # drop(journal);
+    /// # pool.close().await;
+    /// let nowhere = SqlitePool::connect("sqlite::memory:").await?;
+    /// let error = Sqlite::builder().from_pool(&nowhere).await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Missing); // it must be a file
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     ///

@@ -151,8 +151,8 @@ impl Writer {
         }
         let job = if self.unflushed {
             match runtime::within(LATEST_FLUSH, self.jobs.recv()).await {
-                Some(job) => job,
-                None => {
+                Ok(job) => job,
+                Err(_) => {
                     // Tried again after the next pause, should the file be locked.
                     let _ = self.flush(Tries::AtMost(1)).await;
                     return true;
