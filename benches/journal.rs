@@ -16,6 +16,7 @@ use oncekey::journal::{
     StoredRequest, codec,
 };
 use oncekey::{Client, IdempotencyKey, OperationId};
+use sha2::{Digest, Sha256};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const BODY: &str = r#"{"amount":4999,"currency":"usd","reference":"M1A2B3C4","description":"forty-two of something"}"#;
@@ -166,7 +167,7 @@ async fn ours(file: &Path, operations: u32, at_once: u32) -> Duration {
 }
 
 const TABLES: [&str; 5] = [
-    "INSERT INTO op VALUES (?, ?, 'generic', 1, '', 2, NULL, 86400000, x'07', 1790000000000)",
+    "INSERT INTO op VALUES (?, ?, ?, 'generic', 1, '', 2, NULL, 86400000, x'07', 1790000000000)",
     "INSERT INTO request VALUES (?, 0, ?)",
     "INSERT INTO entry VALUES (?, ?, ?)",
     "INSERT INTO live VALUES (?, x'07')",
@@ -196,7 +197,8 @@ fn fill(connection: &rusqlite::Connection, operations: u32, per_commit: u32) {
         }
         let seq = last + 1 + i64::from(number);
         let own = operation(oncekey::engine::Owner::new(7));
-        op.execute((seq, own.id)).unwrap();
+        let name = Sha256::digest(&own.id);
+        op.execute((seq, own.id, &name[..16])).unwrap();
         request.execute((seq, codec::encode_request(&own.request))).unwrap();
         for (pos, fact) in own.first.iter().chain([&own.ended]).enumerate() {
             entry.execute((seq, i64::try_from(pos).unwrap(), codec::encode_entry(fact))).unwrap();

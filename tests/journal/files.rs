@@ -11,6 +11,7 @@ use oncekey::journal::{
 };
 use oncekey::sandbox::{Fault, Sandbox};
 use oncekey::{Effect, ErrorKind, OperationId, Retry};
+use sha2::{Digest, Sha256};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions};
 use sqlx::{ConnectOptions, Connection, Executor, Row};
 
@@ -443,7 +444,14 @@ async fn what_is_sealed_is_opened_by_its_own_seal_alone() {
     raw.execute("UPDATE op SET id = 'order-2'").await.unwrap();
     let journal = Sqlite::builder().seal(Shifted).open(folder.file()).await.unwrap();
     let client = builder().journal(journal).build().unwrap();
-    assert_eq!(client.resume("order-2").send().await.unwrap_err().kind(), ErrorKind::Journal);
+    let error = client.resume("order-1").send().await.unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Journal, Effect::Unknown));
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("id is damaged"));
+    let name = &Sha256::digest("order-2")[..16];
+    sqlx::query("UPDATE op SET name = ?").bind(name).execute(&mut raw).await.unwrap();
+    let error = client.resume("order-2").send().await.unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Journal, Effect::Unknown));
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("could not open"));
     raw.close().await.unwrap();
 }
 

@@ -5,7 +5,7 @@ use sqlx::sqlite::{Sqlite, SqliteArguments, SqliteConnection};
 use sqlx::{AssertSqlSafe, Executor, Row as _};
 
 use super::fault;
-use super::row::{Blob, NewRow, Row};
+use super::row::{Blob, NewRow, Row, name};
 use crate::engine::Owner;
 use crate::journal::{JournalError, JournalErrorKind, Status};
 use crate::submission::OperationId;
@@ -54,10 +54,11 @@ pub(super) async fn all(
     let placed: Vec<Placed<'_>> = rows.iter().copied().zip(seqs.iter().copied()).collect();
     let new: Vec<(&NewRow, Placed<'_>)> =
         placed.iter().filter_map(|placed| placed.0.new.as_ref().map(|new| (new, *placed))).collect();
-    insert(connection, "INSERT INTO op VALUES", 10, &new, |query, (new, (row, seq))| {
+    insert(connection, "INSERT INTO op VALUES", 11, &new, |query, (new, (row, seq))| {
         query
             .bind(*seq)
             .bind(row.id.as_str())
+            .bind(name(&row.id))
             .bind(&*new.profile)
             .bind(new.profile_version)
             .bind(&*new.account)
@@ -149,8 +150,8 @@ async fn place(connection: &mut SqliteConnection, rows: &[&Row], places: &Places
 
 /// The place of a row, if its record is as long as its writer believes.
 async fn look_up(connection: &mut SqliteConnection, row: &Row) -> Result<i64, sqlx::Error> {
-    let found = sqlx::query("SELECT seq, (SELECT count(*) FROM entry WHERE op = seq) FROM op WHERE id = ?")
-        .bind(row.id.as_str())
+    let found = sqlx::query("SELECT seq, (SELECT count(*) FROM entry WHERE op = seq) FROM op WHERE name = ?")
+        .bind(name(&row.id))
         .fetch_optional(&mut *connection)
         .await?;
     match found {
@@ -192,7 +193,7 @@ async fn taken(connection: &mut SqliteConnection, row: &Row) -> Result<Option<Jo
     let Some(new) = &row.new else {
         return Ok(None);
     };
-    let id = sqlx::query("SELECT 1 FROM op WHERE id = ?").bind(row.id.as_str());
+    let id = sqlx::query("SELECT 1 FROM op WHERE name = ?").bind(name(&row.id));
     if id.fetch_optional(&mut *connection).await?.is_some() {
         return Ok(Some(JournalErrorKind::IdTaken));
     }
@@ -201,11 +202,12 @@ async fn taken(connection: &mut SqliteConnection, row: &Row) -> Result<Option<Jo
     };
     let held = sqlx::query(
         "SELECT 1 FROM op WHERE key = ?1 AND profile = ?2 AND account = ?3
-         UNION ALL SELECT 1 FROM op WHERE id = ?1 AND keyed = 2 AND profile = ?2 AND account = ?3",
+         UNION ALL SELECT 1 FROM op WHERE name = ?4 AND keyed = 2 AND profile = ?2 AND account = ?3",
     )
     .bind(key)
     .bind(&*new.profile)
-    .bind(&*new.account);
+    .bind(&*new.account)
+    .bind(name(&OperationId::from(key)));
     Ok(held.fetch_optional(connection).await?.map(|_| JournalErrorKind::KeyTaken))
 }
 

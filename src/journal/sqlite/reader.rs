@@ -3,7 +3,7 @@ use sqlx::{Connection, Executor, Row};
 use tokio::sync::{mpsc, oneshot};
 
 use super::fault;
-use super::row::{Blob, Form, answer_context, request_context};
+use super::row::{Blob, Form, answer_context, name, request_context};
 use crate::engine::Owner;
 use crate::fingerprint::Fingerprint;
 use crate::journal::{Identity, JournalError, JournalErrorKind, Scope, Status, Stored, codec};
@@ -18,6 +18,7 @@ pub(super) enum Query {
 /// An operation as it stands in the file.
 pub(super) struct Raw {
     id: String,
+    name: Vec<u8>,
     profile: String,
     profile_version: i64,
     account: String,
@@ -48,21 +49,23 @@ pub(super) async fn run(mut connection: SqliteConnection, mut queries: mpsc::Unb
 }
 
 /// Begins the columns of [`raw`].
-const COLUMNS: &str = "SELECT seq, id, profile, profile_version, account, keyed, key, key_lifetime_ms, fingerprint,
+const COLUMNS: &str =
+    "SELECT seq, id, name, profile, profile_version, account, keyed, key, key_lifetime_ms, fingerprint,
     live.op IS NOT NULL, live.owner FROM op LEFT JOIN live ON live.op = op.seq";
 
 fn raw(row: &SqliteRow) -> Result<(i64, Raw), sqlx::Error> {
-    let is_live: bool = row.try_get(9)?;
+    let is_live: bool = row.try_get(10)?;
     let raw = Raw {
         id: row.try_get(1)?,
-        profile: row.try_get(2)?,
-        profile_version: row.try_get(3)?,
-        account: row.try_get(4)?,
-        keyed: row.try_get(5)?,
-        key: row.try_get(6)?,
-        key_lifetime_ms: row.try_get(7)?,
-        fingerprint: row.try_get(8)?,
-        live: if is_live { Some(row.try_get(10)?) } else { None },
+        name: row.try_get(2)?,
+        profile: row.try_get(3)?,
+        profile_version: row.try_get(4)?,
+        account: row.try_get(5)?,
+        keyed: row.try_get(6)?,
+        key: row.try_get(7)?,
+        key_lifetime_ms: row.try_get(8)?,
+        fingerprint: row.try_get(9)?,
+        live: if is_live { Some(row.try_get(11)?) } else { None },
         entries: Vec::new(),
         request: None,
         answer: None,
@@ -73,7 +76,7 @@ fn raw(row: &SqliteRow) -> Result<(i64, Raw), sqlx::Error> {
 async fn load(connection: &mut SqliteConnection, id: &OperationId) -> Result<Option<Raw>, sqlx::Error> {
     // One transaction: all of it as it was at one moment.
     let mut snapshot = connection.begin().await?;
-    let by_id = sqlx::query(sqlx::AssertSqlSafe(format!("{COLUMNS} WHERE id = ?"))).bind(id.as_str());
+    let by_id = sqlx::query(sqlx::AssertSqlSafe(format!("{COLUMNS} WHERE name = ?"))).bind(name(id));
     let Some(row) = by_id.fetch_optional(&mut *snapshot).await? else {
         return Ok(None);
     };
@@ -102,7 +105,7 @@ async fn blob(connection: &mut SqliteConnection, sql: &'static str, seq: i64) ->
 async fn list(connection: &mut SqliteConnection, scope: &Scope) -> Result<Vec<Raw>, sqlx::Error> {
     let mut snapshot = connection.begin().await?;
     let live = sqlx::query(
-        "SELECT seq, id, profile, profile_version, account, keyed, key, key_lifetime_ms, fingerprint, 1, live.owner
+        "SELECT seq, id, name, profile, profile_version, account, keyed, key, key_lifetime_ms, fingerprint, 1, live.owner
          FROM live CROSS JOIN op ON op.seq = live.op WHERE profile = ? AND account = ? ORDER BY live.op",
     );
     let rows = live.bind(scope.profile()).bind(scope.account()).fetch_all(&mut *snapshot).await?;
@@ -128,6 +131,9 @@ async fn list(connection: &mut SqliteConnection, scope: &Scope) -> Result<Vec<Ra
 impl Raw {
     pub(super) fn decoded(self, form: &Form) -> Result<Stored, JournalError> {
         let id = OperationId::from(self.id);
+        if self.name != name(&id) {
+            return Err(JournalError::new(JournalErrorKind::Corrupt, "an operation's id is damaged"));
+        }
         let key = match self.keyed {
             0 => None,
             1 => self.key.map(String::into_boxed_str),

@@ -1,3 +1,5 @@
+use sha2::{Digest, Sha256};
+
 use crate::engine::{Entry, KeyOrigin};
 use crate::fingerprint::Fingerprint;
 use crate::journal::{
@@ -17,6 +19,12 @@ pub(super) struct Form {
 pub(super) struct Blob {
     pub(super) sealed: bool,
     pub(super) data: Vec<u8>,
+}
+
+/// What stands for an operation's id in the index.
+pub(super) fn name(id: &OperationId) -> Vec<u8> {
+    let digest = Sha256::digest(id.as_str());
+    digest[..16].to_vec()
 }
 
 impl Form {

@@ -12,13 +12,17 @@ const APPLICATION: i64 = 0x6f6e_6b79;
 /// `user_version` counts those that were taken.
 ///
 /// `op` is never updated and grows at its end: a row with a random key of its
-/// own as its place would cost a page for every operation. `live` holds the few
-/// that have no end, so that lists do not read the many that have.
+/// own as its place would cost a page for every operation. `name` stands for the
+/// id in the one index whose pages are written at random, where it is half as
+/// long as a UUID's text. `live` holds the few that have no end, so that lists
+/// do not read the many that have.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
     CREATE TABLE op (
         seq INTEGER PRIMARY KEY,
-        id TEXT NOT NULL UNIQUE,
+        id TEXT NOT NULL,
+        -- the first 16 bytes of the id's SHA-256
+        name BLOB NOT NULL UNIQUE,
         profile TEXT NOT NULL,
         profile_version INTEGER NOT NULL,
         account TEXT NOT NULL,

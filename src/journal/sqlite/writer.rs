@@ -9,7 +9,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::batch::{self, Places};
 use super::fault;
-use super::row::Row;
+use super::row::{Row, name};
 use crate::engine::Owner;
 use crate::journal::{JournalError, JournalErrorKind};
 use crate::runtime;
@@ -353,11 +353,13 @@ impl Writer {
         };
         for job in others {
             if let Job::Release(id) = job {
-                sqlx::query("UPDATE live SET owner = NULL WHERE owner = ? AND op = (SELECT seq FROM op WHERE id = ?)")
-                    .bind(&self.owner[..])
-                    .bind(id.as_str())
-                    .execute(&mut self.connection)
-                    .await?;
+                sqlx::query(
+                    "UPDATE live SET owner = NULL WHERE owner = ? AND op = (SELECT seq FROM op WHERE name = ?)",
+                )
+                .bind(&self.owner[..])
+                .bind(name(&id))
+                .execute(&mut self.connection)
+                .await?;
             }
         }
         if flushed && seqs.iter().all(Result::is_err) {
