@@ -83,7 +83,9 @@ pub enum ErrorKind {
     ///
     /// [`source`](std::error::Error::source) is the journal's own error: a full
     /// disk, a file that is read-only, locked or damaged. Nothing is sent that
-    /// is not on record. Mend it and ask again under the same id.
+    /// is not on record. Mend it and ask again under the same id. An id to be
+    /// resumed that is not on record is this kind too: it may be in another
+    /// journal, so look whether the client has the right one.
     Journal,
     /// The operation's id or key is on record for another request.
     ///

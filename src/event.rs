@@ -79,7 +79,7 @@ impl<'a> Event<'a> {
         &self.about().submission.method
     }
 
-    /// The host that it goes to.
+    /// The host that it goes to, without the port.
     ///
     /// ```
     /// use oncekey::Event;

@@ -8,6 +8,7 @@
 //! ```no_run
 //! use oncekey::{Client, Effect, Profile};
 //!
+//! # #[cfg(feature = "json")]
 //! # async fn pay() -> Result<(), Box<dyn std::error::Error>> {
 //! let client = Client::builder().profile(Profile::verifika()).build()?;
 //! let sent = client

@@ -79,7 +79,7 @@ impl IdempotencyKey {
     /// [`first_sent`](Self::first_sent) says when it was sent elsewhere.
     ///
     /// ```
-    /// let key = oncekey::IdempotencyKey::parse("order-7-payment")?;
+    /// let key = oncekey::IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
     /// assert!(oncekey::IdempotencyKey::parse("with a space").is_err());
     /// # let _ = key;
     /// # Ok::<(), oncekey::profile::KeyError>(())
@@ -99,7 +99,7 @@ impl IdempotencyKey {
     ///
     /// ```
     /// let yesterday = std::time::SystemTime::now() - std::time::Duration::from_secs(86_400);
-    /// let key = oncekey::IdempotencyKey::parse("order-7-payment")?.first_sent(yesterday);
+    /// let key = oncekey::IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(yesterday);
     /// # let _ = key;
     /// # Ok::<(), oncekey::profile::KeyError>(())
     /// ```

@@ -160,6 +160,33 @@ fn the_blocking_surface_is_the_async_one_and_wraps_it() {
 }
 
 #[test]
+fn every_public_function_has_an_example() {
+    let (mut seen, mut without) = (0, Vec::new());
+    for file in sources("src") {
+        let mut example = false;
+        for line in fs::read_to_string(&file).unwrap().lines().map(str::trim) {
+            if line.starts_with("///") || line.starts_with("#[doc") {
+                example |= line.contains("```");
+                continue;
+            }
+            if line.starts_with("#[") || line.starts_with("//") {
+                continue;
+            }
+            let line = line.replace("async ", "").replace("const ", "");
+            if line.starts_with("pub fn ") {
+                seen += 1;
+                if !example {
+                    without.push(format!("{}: {line}", file.display()));
+                }
+            }
+            example = false;
+        }
+    }
+    assert!(seen > 500, "only {seen} public functions were found");
+    assert!(without.is_empty(), "no example: {without:#?}");
+}
+
+#[test]
 fn there_is_one_clock_one_timer_and_one_source_of_randomness() {
     let words = ["SystemTime::now", "Instant::now", "tokio::time", "getrandom::fill", "getrandom::u64"];
     for (file, number, line) in code("src") {

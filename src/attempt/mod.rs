@@ -123,7 +123,8 @@ impl Attempt {
         self.verdict
     }
 
-    /// The wait that followed it; zero where none did.
+    /// The wait that followed it, as long as it took; zero where none did. What
+    /// was planned is told by [`Event::Waiting`](crate::Event::Waiting).
     ///
     /// ```
     /// fn tell(attempt: &oncekey::Attempt) {

@@ -21,7 +21,8 @@ use crate::submission::OperationId;
 #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
 impl Client {
     /// The operations that have no end and that nobody works on, oldest first.
-    /// Each may be [resumed](Self::resume).
+    /// Each may be [resumed](Self::resume). One that certainly had no effect is not
+    /// among them: nothing is left to be done, unless its id is asked for again.
     ///
     /// ```
     /// # #[cfg(feature = "sandbox")] {

@@ -305,7 +305,8 @@ impl ClientBuilder {
         self
     }
 
-    /// Makes the delays repeatable, for tests. Keys stay random.
+    /// Makes the delays that are drawn repeatable, for tests: those that
+    /// [`Event::Waiting`](crate::Event::Waiting) tells. Keys stay random.
     ///
     /// ```
     /// let client = oncekey::Client::builder().entropy_seed(7).build()?;

@@ -136,7 +136,7 @@ impl Client {
     ///
     /// ```
     /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").json(&[("amount", 4999)]);
+    /// let request = client.post("https://api.example/payments").body(r#"{"amount":4999}"#);
     /// # let _ = request;
     /// ```
     pub fn post(&self, url: impl IntoUrl) -> RequestBuilder {
@@ -147,7 +147,7 @@ impl Client {
     ///
     /// ```
     /// let client = oncekey::Client::new();
-    /// let request = client.put("https://api.example/customers/7").json(&[("name", "Ana")]);
+    /// let request = client.put("https://api.example/customers/7").body(r#"{"name":"Ana"}"#);
     /// # let _ = request;
     /// ```
     pub fn put(&self, url: impl IntoUrl) -> RequestBuilder {
@@ -158,7 +158,7 @@ impl Client {
     ///
     /// ```
     /// let client = oncekey::Client::new();
-    /// let request = client.patch("https://api.example/payments/pay_1").json(&[("note", "gift")]);
+    /// let request = client.patch("https://api.example/payments/pay_1").body(r#"{"note":"gift"}"#);
     /// # let _ = request;
     /// ```
     pub fn patch(&self, url: impl IntoUrl) -> RequestBuilder {

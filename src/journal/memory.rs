@@ -192,7 +192,7 @@ impl Journal for Memory {
     }
 
     fn is_alive(&self, owner: Owner) -> Doing<'_, bool> {
-        Box::pin(async move { Ok(owner == self.inner.owner) })
+        Box::pin(async move { self.open().map(|_| owner == self.inner.owner) })
     }
 
     fn release(&self, id: &OperationId) {

@@ -21,7 +21,8 @@ pub use resume::{Resume, ResumeAll, Resuming};
 impl Client {
     /// The operations that have no end and that nobody works on, oldest first:
     /// left by a crash, a dropped future, or a run that gave up in doubt. Each
-    /// may be [resumed](Self::resume).
+    /// may be [resumed](Self::resume). One that certainly had no effect is not
+    /// among them: nothing is left to be done, unless its id is asked for again.
     ///
     /// ```no_run
     /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {

@@ -240,6 +240,8 @@ async fn a_closed_journal_says_so(journal: &dyn Journal) {
         journal.append(Append::new(OperationId::from("a"), 2, vec![], Status::Open), PATIENCE).await.unwrap_err(),
         journal.load(&OperationId::from("a")).await.unwrap_err(),
         journal.list(&scope()).await.unwrap_err(),
+        journal.is_alive(journal.owner()).await.unwrap_err(),
+        journal.is_alive(Owner::new(1)).await.unwrap_err(),
         journal.flush(PATIENCE).await.unwrap_err(),
         journal.prune(Duration::MAX).await.unwrap_err(),
         journal.close().await.unwrap_err(),

@@ -73,7 +73,7 @@ impl Sqlite {
     }
 
     /// [`prune`](Self::prune), and this thread waits: drops requests and
-    /// answers of closed operations that were created longer ago than `older_than`, and
+    /// answers of closed operations that were created at least `older_than` ago, and
     /// gives their number.
     ///
     /// ```

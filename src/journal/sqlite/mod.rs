@@ -276,6 +276,10 @@ impl Inner {
         queries.as_ref().and_then(|queries| queries.send(query).ok()).ok_or_else(closed)
     }
 
+    fn is_closed(&self) -> bool {
+        self.queries.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
     fn hang_up(&self) {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.queries.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -319,7 +323,12 @@ impl Journal for Sqlite {
     }
 
     fn is_alive(&self, owner: Owner) -> Doing<'_, bool> {
-        Box::pin(async move { self.inner.instance.is_alive(owner) })
+        Box::pin(async move {
+            if self.inner.is_closed() {
+                return Err(closed());
+            }
+            self.inner.instance.is_alive(owner)
+        })
     }
 
     fn release(&self, id: &OperationId) {

@@ -213,7 +213,8 @@ impl SqliteBuilder {
     /// # pool.close().await;
     /// let nowhere = SqlitePool::connect("sqlite::memory:").await?;
     /// let error = Sqlite::builder().from_pool(&nowhere).await.unwrap_err();
-    /// assert_eq!(error.kind(), JournalErrorKind::Missing); // it must be a file
+    /// assert_eq!(error.kind(), JournalErrorKind::Missing);
+    /// assert!(error.to_string().contains("not a file"), "{error}");
     /// # Ok(())
     /// # }
     /// ```
@@ -223,7 +224,13 @@ impl SqliteBuilder {
     /// As there.
     pub async fn from_pool(self, pool: &SqlitePool) -> Result<Sqlite, JournalError> {
         let path = pool.connect_options().get_filename().to_owned();
-        existing(&path)?;
+        existing(&path).map_err(|error| match error.kind() {
+            JournalErrorKind::Missing => {
+                let what = format!("the pool's database is not a file ({}): a journal must be one", path.display());
+                JournalError::new(JournalErrorKind::Missing, what)
+            }
+            _ => error,
+        })?;
         let mut pair = Vec::with_capacity(2);
         for _ in 0..2 {
             pair.push(pool.acquire().await.map_err(|error| fault::of(&error))?.detach());

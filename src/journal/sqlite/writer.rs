@@ -357,7 +357,7 @@ impl Writer {
                     "UPDATE live SET owner = NULL WHERE owner = ? AND op = (SELECT seq FROM op WHERE name = ?)",
                 )
                 .bind(&self.owner[..])
-                .bind(name(&id))
+                .bind(name(id))
                 .execute(&mut self.connection)
                 .await?;
             }
