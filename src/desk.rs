@@ -24,6 +24,8 @@ use crate::submission::{IdempotencyKey, OperationId, Submission, is_credential};
 /// How often a record that another process works on is looked at.
 const LOOK: Duration = Duration::from_millis(50);
 
+const LATE: &str = "somebody else works on it, and the deadline came first";
+
 /// Where operations are asked for by their id: one that is new is begun, one on
 /// record is answered from there, taken up, or refused.
 pub(crate) struct Desk {
@@ -126,8 +128,7 @@ impl Desk {
                     }
                     Err(Broken::Displaced) => {
                         let end = Box::pin(self.displaced(id)).await;
-                        operation.tell_end(end.as_ref());
-                        return end;
+                        return operation.displaced(end);
                     }
                     Err(broken) => return Err(operation.broken(broken)),
                 },
@@ -188,7 +189,7 @@ impl Desk {
         let waiting = Claim::wait(self.journal.owner(), id);
         match runtime::within(self.left(), waiting).await {
             Ok(claim) => Ok(claim),
-            Err(_) => Err(self.busy(id).await),
+            Err(_) => Err(self.busy(id, LATE).await),
         }
     }
 
@@ -211,7 +212,7 @@ impl Desk {
                 return Ok(Some(stored));
             }
             if self.left() < SHORTEST_ATTEMPT {
-                return Err(self.busy(id).await);
+                return Err(self.busy(id, LATE).await);
             }
             runtime::sleep(LOOK.min(self.left())).await;
         }
@@ -425,13 +426,14 @@ impl Desk {
     /// Somebody else took it up while an attempt of ours was on its way. Theirs
     /// is the record now.
     async fn displaced(&self, id: &OperationId) -> Result<Response, Error> {
+        let what = "somebody else took it up while an attempt was on its way";
         let Ok(Some(stored)) = self.journal.load(id).await else {
-            return Err(self.busy(id).await);
+            return Err(self.busy(id, what).await);
         };
         let history = replayed(&stored)?;
         match history.asked_again(&self.policy_of(&stored), runtime::now().time()) {
             Again::Ended(Outcome::Applied) => self.answered(Outcome::Applied, &stored, &history),
-            Again::Ended(_) | Again::GoesOn => Err(self.busy(id).await),
+            Again::Ended(_) | Again::GoesOn => Err(self.busy(id, what).await),
         }
     }
 
@@ -445,8 +447,7 @@ impl Desk {
         }
     }
 
-    async fn busy(&self, id: &OperationId) -> Error {
-        let what = "somebody else works on it, and the deadline came first";
+    async fn busy(&self, id: &OperationId, what: &'static str) -> Error {
         let stored = self.journal.load(id).await.ok().flatten();
         let history = stored.as_ref().and_then(|stored| replayed(stored).ok());
         let record = match (&stored, &history) {

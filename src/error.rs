@@ -96,7 +96,8 @@ pub enum ErrorKind {
     /// know how the first one ended.
     Mismatch,
     /// Somebody else works on the operation, in this process or another one,
-    /// and the deadline came first.
+    /// and the deadline came first; or they took it up while an attempt of this
+    /// run was on its way.
     ///
     /// # Troubleshooting
     ///
@@ -255,6 +256,13 @@ impl Error {
     pub(crate) fn of_operation(mut self, id: OperationId, effect: Effect) -> Self {
         self.0.operation = Some(id);
         self.0.effect = effect;
+        self
+    }
+
+    /// The same after these attempts.
+    #[cfg(feature = "journal")]
+    pub(crate) fn after(mut self, attempts: Vec<Attempt>) -> Self {
+        self.0.attempts = attempts;
         self
     }
 

@@ -16,7 +16,7 @@ const CELLS: usize = 18;
 impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Some(line) = TimeLine::of(self.0) else {
-            return writeln!(f, "nothing was sent");
+            return writeln!(f, "no attempt in this run");
         };
         let head = format!("{:>2} {:<5} {:<15} {:<22} {:>5} {:>6}", "#", "kind", "answer", "reading", "took", "then");
         writeln!(f, "{head} 0{:>width$}", short(line.total), width = CELLS - 1)?;
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn nothing_was_sent() {
-        Log::default().shows("\nnothing was sent\n");
+        Log::default().shows("\nno attempt in this run\n");
     }
 
     #[test]

@@ -15,14 +15,15 @@ use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
 use crate::engine::{
-    Budget, Draw, Entry, History, Outcome, Policy, Reach, SHORTEST_ATTEMPT, StopReason, Time, Verdict, Why,
+    Budget, Draw, Effect, Entry, History, MethodKind, Outcome, Policy, Reach, SHORTEST_ATTEMPT, StopReason, Time,
+    Verdict, Why,
 };
 use crate::error::{Cause, Error, Record};
 use crate::event::{About, AttemptEnded, AttemptStarted, Ended, Event, Hook, Waiting};
 #[cfg(feature = "journal")]
 use crate::logbook::Logbook;
 use crate::policy::Schedule;
-use crate::profile::{Asked, Glance};
+use crate::profile::{Asked, Glance, method_kind};
 use crate::response::Response;
 use crate::runtime::{self, Moment};
 use crate::submission::{IdempotencyKey, OperationId, Submission};
@@ -129,11 +130,16 @@ impl Operation {
     /// Whatever comes back is told, once.
     pub(crate) fn tell_end(&mut self, end: Result<&Response, &Error>) {
         let (effect, attempts) = match end {
-            Ok(response) => (self.history.effect(), response.attempts()),
+            Ok(response) if self.is_safe() => (Effect::NotApplied, response.attempts()),
+            Ok(response) => (Effect::Applied, response.attempts()),
             Err(error) => (error.effect(), error.attempts()),
         };
         self.call.trace.ended(effect, end.err().map(Error::kind), attempts.len());
         self.call.tell(|about, _| Event::Ended(Ended::new(about, end, effect)));
+    }
+
+    fn is_safe(&self) -> bool {
+        method_kind(&self.call.submission.method) == MethodKind::Safe
     }
 
     fn end(&mut self, outcome: Outcome) -> Result<Response, Error> {

@@ -10,12 +10,11 @@ use url::Url;
 use super::{Call, Operation, unshared_value};
 use crate::client::Inner;
 use crate::driver::World;
-use crate::engine::{Effect, Entry, History, MethodKind, Outcome, Policy, Reach};
+use crate::engine::{Effect, Entry, History, Outcome, Policy, Reach};
 use crate::error::{Error, ErrorKind, Record};
 use crate::journal::{Durability, JournalError, JournalErrorKind, StoredAnswer};
 use crate::logbook::Logbook;
 use crate::look;
-use crate::profile::method_kind;
 use crate::response::Response;
 use crate::runtime;
 use crate::submission::{OperationId, Submission, is_credential};
@@ -65,6 +64,17 @@ impl Operation {
         }
     }
 
+    /// The end that others brought about, after the attempts of this run.
+    pub(crate) fn displaced(mut self: Box<Self>, end: Result<Response, Error>) -> Result<Response, Error> {
+        let attempts = std::mem::take(&mut self.call.log);
+        let end = match end {
+            Ok(response) => Ok(Response { attempts, ..response }),
+            Err(error) => Err(error.after(attempts)),
+        };
+        self.tell_end(end.as_ref());
+        end
+    }
+
     /// What an end that must be durable waits for, and then the end.
     pub(crate) async fn settle(mut self: Box<Self>, outcome: Outcome) -> Result<Response, Error> {
         let effect = self.history.effect();
@@ -84,10 +94,6 @@ impl Operation {
             return Err(self.failed(ErrorKind::Journal, what, Effect::Unknown, failure));
         }
         self.finish(outcome)
-    }
-
-    fn is_safe(&self) -> bool {
-        method_kind(&self.call.submission.method) == MethodKind::Safe
     }
 
     /// Whether the effect may be told although something could not be written:

@@ -223,8 +223,9 @@ mod on_record {
     use std::pin::pin;
     use std::task::{Context, Poll, Waker};
 
-    use oncekey::engine::Entry;
-    use oncekey::journal::{Journal, Memory, Status};
+    use http::{HeaderMap, StatusCode};
+    use oncekey::engine::{Advice, AttemptKind, Entry, Owner, Reach, Verdict, Why};
+    use oncekey::journal::{Append, Journal, Memory, Status, StoredAnswer};
     use oncekey::{OperationId, RecordState, RequestBuilder};
 
     use super::*;
@@ -294,6 +295,53 @@ mod on_record {
             assert_eq!(response.status(), 201);
             assert_eq!(sandbox.executions(), 1, "at event {nth}");
             assert_eq!(sandbox.requests().len() == requests, over, "at event {nth}");
+        }
+    }
+
+    /// As if this process had been taken for dead while its attempt is on its
+    /// way, and somebody else had taken the operation up, or even ended it.
+    fn take_over(journal: &Memory, ended: bool) {
+        let id = OperationId::from("order-1");
+        let stored = at_once(journal.load(&id)).unwrap().unwrap();
+        let Some(&Entry::Started { timeout, at, .. }) = stored.entries().last() else { panic!("{stored:?}") };
+        let owner = Owner::new(7);
+        let mut entries = vec![Entry::Resumed { owner, at }, Entry::Interrupted { attempt: 1, at }];
+        let (mut status, mut answer) = (Status::Running(owner), None);
+        if ended {
+            let verdict = Verdict::new(Reach::Applied, Advice::Stop, Why::Success);
+            entries.push(Entry::Started { attempt: 2, kind: AttemptKind::Retry, timeout, at });
+            entries.push(Entry::Ended { attempt: 2, verdict, at, next_at: None });
+            status = Status::Closed;
+            answer = Some(StoredAnswer::new(StatusCode::CREATED, HeaderMap::new(), b"{}".to_vec()));
+        }
+        let append = Append::new(id, stored.entries().len(), entries, status).with_answer(answer);
+        at_once(journal.append(append, Duration::ZERO)).unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_run_whose_operation_is_taken_over_tells_its_attempts_and_its_end() {
+        for ended in [false, true] {
+            let (journal, seen, sandbox) = (Memory::new(), Seen::default(), sandbox([Fault::status(503)]).await);
+            let (other, told) = (journal.clone(), seen.hook(""));
+            let hook = move |event: &Event<'_>| {
+                if matches!(event, Event::AttemptStarted(_)) {
+                    take_over(&other, ended);
+                }
+                told(event);
+            };
+            let client = steady().journal(journal).on_event(hook).build().unwrap();
+            let end = order(&client, &sandbox).send().await;
+            let over = if ended {
+                assert_eq!(end.unwrap().attempts().len(), 1, "the answer is the other's, the attempt our own");
+                "over after 1: None, applied"
+            } else {
+                let error = fails(end, ErrorKind::Busy, Effect::Unknown);
+                assert_eq!(error.attempts().len(), 1, "{error}");
+                assert!(error.to_string().contains("took it up while an attempt was on its way"), "{error}");
+                "over after 1: Some(Busy), unknown"
+            };
+            assert_eq!(seen.lines(), ["1 first", "1 503: in doubt, server error; unknown", over]);
+            assert_eq!(sandbox.requests().len(), 1, "the other goes on");
         }
     }
 
