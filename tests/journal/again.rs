@@ -189,6 +189,36 @@ async fn a_corrected_body_is_refused_in_doubt_and_where_errors_are_stored() {
 }
 
 #[tokio::test]
+async fn what_is_corrected_goes_to_the_same_place_by_the_same_method() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    let client = client(&folder).await;
+    sandbox.fail_next([Fault::status(422)]);
+    let _ = pay(&client, &sandbox, "order-1", 1).send().await.unwrap_err();
+    let body = serde_json::json!({"amount": 2});
+    for request in [client.post(sandbox.url("/refunds")), client.put(sandbox.url("/payments"))] {
+        let error = request.operation("order-1").json(&body).send().await.unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Mismatch, Effect::NotApplied));
+    }
+    assert_eq!(sandbox.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn what_is_to_have_no_key_has_none_on_record_either() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    let client = client(&folder).await;
+    let payment = client.post(sandbox.url("/payments")).json(&serde_json::json!({"amount": 1})).without_key();
+    let refused = payment.send().await.unwrap_err();
+    assert_eq!((refused.key(), refused.effect()), (None, Effect::NotApplied), "this server wants a key");
+    let deletion = client.delete(sandbox.url("/payments/1")).send().await.unwrap();
+    assert_eq!(deletion.key(), None, "the profile keys no DELETE");
+    for request in sandbox.requests() {
+        assert!(!request.headers().contains_key("idempotency-key"), "{request:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_rejection_is_given_from_the_record() {
     let folder = Folder::new();
     let sandbox = Sandbox::start().await.unwrap();

@@ -2,6 +2,7 @@
 //! played in `tests/cases`, from where the reports come.
 #![allow(clippy::disallowed_methods)] // a caller's own timeout drops the future
 
+use std::error::Error as _;
 use std::time::Duration;
 
 use oncekey::engine::{Entry, Time};
@@ -334,4 +335,7 @@ async fn what_is_open_on_record_is_not_called_off() {
     let error = nowhere.send().await.unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Journal, Effect::Unknown));
     assert_eq!(client.unfinished().await.unwrap().len(), 1, "it may be resumed");
+    let undecided = client.resolve("order-1", Effect::NotApplied, "ana", "no such payment").await.unwrap_err();
+    let cause = undecided.source().and_then(|cause| cause.downcast_ref::<JournalError>()).map(JournalError::kind);
+    assert_eq!((undecided.kind(), cause), (ErrorKind::Journal, Some(JournalErrorKind::ReadOnly)));
 }
