@@ -120,8 +120,8 @@ impl Sqlite {
         Self::builder().open_or_create(path).await
     }
 
-    /// A journal over two connections of your own pool, which it keeps; the
-    /// file must be there and have no tables but a journal's.
+    /// A journal over two connections of your own pool (`sqlx` 0.9), which it
+    /// keeps; the file must be there and have no tables but a journal's.
     ///
     /// ```
     /// use oncekey::{Client, journal::Sqlite};
@@ -383,9 +383,15 @@ fn spawn(name: &str, work: impl Future<Output = ()> + Send + 'static) -> Result<
 }
 
 /// Tries again while another process holds the file's lock, for up to 5 s.
-async fn while_locked<T>(mut work: impl AsyncFnMut() -> Result<T, JournalError>) -> Result<T, JournalError> {
+///
+/// Not with an async closure: what waits for one is not seen to be `Send`, and a
+/// task that opens a journal could not be spawned.
+async fn while_locked<T>(
+    connection: &mut SqliteConnection,
+    work: for<'c> fn(&'c mut SqliteConnection) -> Doing<'c, T>,
+) -> Result<T, JournalError> {
     for _ in 0..5000 {
-        match work().await {
+        match work(connection).await {
             Err(error) if error.kind() == JournalErrorKind::Locked => runtime::sleep(Duration::from_millis(1)).await,
             outcome => return outcome,
         }
