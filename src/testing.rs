@@ -7,11 +7,12 @@
 //! keys and equal bodies bear the same letter, and nothing of a body, a header or
 //! a query is shown.
 //!
-//! ```no_run
+//! ```
 //! use oncekey::sandbox::{Fault, Sandbox};
 //! use oncekey::{Client, testing};
 //!
-//! # async fn test() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let sandbox = Sandbox::start().await?;
 //! sandbox.fail_next([Fault::answer_lost(), Fault::status(503)]);
 //! let sent = Client::new().post(sandbox.url("/v1/payments")).body("amount=4999").send().await;

@@ -497,6 +497,10 @@ impl SandboxBuilder {
     /// # Errors
     ///
     /// When the port can't be bound.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub async fn start(self) -> std::io::Result<Sandbox> {
         let listener = TcpListener::bind(("127.0.0.1", self.config.port)).await?;
         Sandbox::run(Shared::new(self.config), listener)

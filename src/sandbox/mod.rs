@@ -159,6 +159,10 @@ impl Sandbox {
     /// # Errors
     ///
     /// When no port can be bound.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub async fn start() -> std::io::Result<Self> {
         Self::builder().start().await
     }
