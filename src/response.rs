@@ -267,14 +267,22 @@ impl Response {
 
     /// Whether this answer is on record, for a client with a journal.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// if let Err(why) = response.recorded() {
-    ///     eprintln!("paid, and not on record: {why}");
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::Sandbox; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).build()?;
+    /// let response = client.post(sandbox.url("/payments")).operation("order-7").send().await?;
+    /// match response.recorded() {
+    ///     Ok(()) => assert!(client.lookup("order-7").await?.is_some()),
+    ///     Err(why) => eprintln!("paid, and not on record: {why}"),
     /// }
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     ///
     /// # Errors

@@ -185,7 +185,7 @@ pub fn assert_same_bytes(sandbox: &Sandbox, sent: &Sent) {
 
 /// What the caller was told agrees with the ledger: after `Ok` and
 /// [`Effect::Applied`] it holds this operation, after [`Effect::NotApplied`] it
-/// doesn't. [`Effect::Unknown`] agrees with both.
+/// does not. [`Effect::Unknown`] agrees with both.
 ///
 /// The operation is found by its key, so that a sandbox may serve many at once.
 /// One without a key is taken for all that came without.
