@@ -238,7 +238,12 @@ impl ProfileBuilder {
     /// a first one. Default: no.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").replay_mark("Idempotent-Replayed", "true").promises_mark(true).build()?;
+    /// use oncekey::{Profile, engine::*, profile::Replay};
+    ///
+    /// let first = Verdict::new(Reach::Applied, Advice::Stop, Why::Success); // of an answer without the mark
+    /// let acme = || Profile::builder("acme").replay_mark("Idempotent-Replayed", "true");
+    /// assert_eq!(acme().build()?.replay(&first), Replay::Unmarked);
+    /// assert_eq!(acme().promises_mark(true).build()?.replay(&first), Replay::No);
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn promises_mark(mut self, yes: bool) -> Self {
@@ -396,7 +401,14 @@ impl ProfileBuilder {
     /// Whether a 429 is promised to come before any work. Default: no.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").limits_before_work(true).build()?;
+    /// # use http::{HeaderMap, Method, StatusCode};
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    ///
+    /// # let none = HeaderMap::new();
+    /// let limited = Exchange::Answered(Answer::new(StatusCode::TOO_MANY_REQUESTS, &none, b""));
+    /// let read = |acme: Profile| acme.read(&Asked::new(&Method::POST, &none), &limited).to_string();
+    /// assert_eq!(read(Profile::builder("acme").build()?), "in doubt, rate limited");
+    /// assert_eq!(read(Profile::builder("acme").limits_before_work(true).build()?), "refused, rate limited");
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn limits_before_work(mut self, yes: bool) -> Self {
