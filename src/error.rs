@@ -274,9 +274,22 @@ impl Error {
     /// Whether the operation took effect, over all of its attempts.
     ///
     /// ```
-    /// fn tell(error: &oncekey::Error) {
-    ///     println!("{}", error.effect()); // not applied, applied or unknown
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// use oncekey::Effect;
+    ///
+    /// sandbox.fail_next([Fault::answer_lost(), Fault::status(400)]);
+    /// let error = client.post(sandbox.url("/payments")).send().await.unwrap_err();
+    /// // The 400 speaks of the second attempt alone.
+    /// assert_eq!(error.effect(), Effect::Unknown);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn effect(&self) -> Effect {
         self.0.effect
@@ -285,9 +298,22 @@ impl Error {
     /// Why there is no final answer.
     ///
     /// ```
-    /// fn tell(error: &oncekey::Error) {
-    ///     println!("{:?}", error.kind());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// use oncekey::ErrorKind;
+    ///
+    /// sandbox.fail_next(Fault::status(422));
+    /// let error = client.post(sandbox.url("/payments")).send().await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Refused);
+    /// assert_eq!(error.to_string(), "the server refused it (last answer: 422); it was not carried out");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -296,9 +322,18 @@ impl Error {
     /// The operation's id: without one of your own, its key.
     ///
     /// ```
-    /// fn tell(error: &oncekey::Error) {
-    ///     println!("{:?}", error.operation());
-    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().max_attempts(1)).build()?;
+    /// use oncekey::IdempotencyKey;
+    ///
+    /// let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
+    /// let request = client.post("http://127.0.0.1:1/payments").idempotency_key(&key); // nobody listens there
+    /// let error = request.send().await.unwrap_err();
+    /// let id = error.operation().expect("it has a key");
+    /// assert_eq!((id.as_str(), id.to_string().as_str()), (key.as_str(), "3f2a91c4…"));
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn operation(&self) -> Option<&OperationId> {
         self.0.operation.as_ref()
@@ -308,9 +343,22 @@ impl Error {
     /// later, keep it.
     ///
     /// ```
-    /// fn tell(error: &oncekey::Error) {
-    ///     println!("{:?}", error.key()); // abbreviated; keep `as_str` of it
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::answer_lost());
+    /// let pay = || client.post(sandbox.url("/payments")).body(r#"{"amount":4999}"#);
+    /// let error = pay().send().await.unwrap_err();
+    /// let key = error.key().expect("a POST has one"); // keep its `as_str` and when it was first sent
+    /// assert!(pay().idempotency_key(key).send().await?.is_replay());
+    /// assert_eq!(sandbox.executions(), 1);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn key(&self) -> Option<&IdempotencyKey> {
         self.0.key.as_ref()
@@ -319,9 +367,16 @@ impl Error {
     /// The attempts of this run, in their order.
     ///
     /// ```
-    /// fn tell(error: &oncekey::Error) {
-    ///     println!("{} attempts", error.attempts().len());
-    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().max_attempts(3).base_delay(std::time::Duration::ZERO)).build()?;
+    /// use oncekey::Failure;
+    ///
+    /// let error = client.post("http://127.0.0.1:1/payments").send().await.unwrap_err(); // nobody listens there
+    /// let failures: Vec<_> = error.attempts().iter().map(|attempt| attempt.failure()).collect();
+    /// assert_eq!(failures, [Some(Failure::Connect); 3]);
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn attempts(&self) -> &[Attempt] {
         &self.0.attempts
@@ -330,9 +385,15 @@ impl Error {
     /// Those attempts as a table, with a picture of their time; see [`Attempt::table`].
     ///
     /// ```
-    /// fn tell(error: &oncekey::Error) {
-    ///     println!("{}", error.table());
-    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().max_attempts(2).base_delay(std::time::Duration::ZERO)).build()?;
+    /// let error = client.post("http://127.0.0.1:1/payments").send().await.unwrap_err(); // nobody listens there
+    /// let table = error.table().to_string();
+    /// let rows: Vec<&str> = table.lines().skip(1).map(|row| &row[..33]).collect();
+    /// assert_eq!(rows, [" 1 first no connection   not sent", " 2 retry no connection   not sent"]);
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn table(&self) -> Table<'_> {
         Attempt::table(self.attempts())
@@ -342,9 +403,20 @@ impl Error {
     /// attempt had none; its body is as much as came.
     ///
     /// ```
-    /// fn tell(error: &oncekey::Error) {
-    ///     println!("{:?}", error.response().map(|answer| answer.status()));
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::status(422).json(r#"{"code":"IBAN_INVALID"}"#));
+    /// let error = client.post(sandbox.url("/payments")).send().await.unwrap_err();
+    /// let said = error.response().expect("it was answered");
+    /// assert_eq!((said.status().as_u16(), said.text().as_str()), (422, r#"{"code":"IBAN_INVALID"}"#));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn response(&self) -> Option<&Response> {
         self.0.response.as_ref()
@@ -357,9 +429,22 @@ impl Error {
     /// which the key does not outlive.
     ///
     /// ```
-    /// fn tell(error: &oncekey::Error) {
-    ///     println!("not before {:?}", error.resume_at());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// use std::time::SystemTime;
+    ///
+    /// sandbox.fail_next(Fault::status(503).retry_after("3600")); // longer than the deadline's 5 minutes
+    /// let error = client.post(sandbox.url("/payments")).send().await.unwrap_err();
+    /// let wait = error.resume_at().expect("the server named a time").duration_since(SystemTime::now())?;
+    /// assert!(wait > Duration::from_secs(3500));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn resume_at(&self) -> Option<SystemTime> {
         self.0.resume_at

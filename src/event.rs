@@ -56,11 +56,19 @@ impl<'a> Event<'a> {
     /// The operation's id; none for a request that has neither id nor key.
     ///
     /// ```
-    /// use oncekey::Event;
-    ///
-    /// fn hook(event: &Event<'_>) {
-    ///     println!("{:?}", event.operation());
-    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::{Client, IdempotencyKey, Retry};
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// #   .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(1))
+    ///     .on_event(move |event| { let _ = told.send(event.operation().map(ToString::to_string)); });
+    /// let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
+    /// let request = client.build()?.post("http://127.0.0.1:1/payments").idempotency_key(key);
+    /// request.send().await.unwrap_err(); // nobody listens there
+    /// assert_eq!(heard.recv()?.as_deref(), Some("3f2a91c4…"));
+    /// # Ok(())
+    /// # }
     /// ```
     pub const fn operation(&self) -> Option<&'a OperationId> {
         self.about().operation
@@ -69,11 +77,17 @@ impl<'a> Event<'a> {
     /// The request's method.
     ///
     /// ```
-    /// use oncekey::Event;
-    ///
-    /// fn hook(event: &Event<'_>) {
-    ///     println!("{}", event.method());
-    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::{Client, IdempotencyKey, Retry};
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// #   .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(1))
+    ///     .on_event(move |event| { let _ = told.send(event.method().clone()); });
+    /// client.build()?.get("http://127.0.0.1:1/payments/pay_1").send().await.unwrap_err(); // nobody listens there
+    /// assert_eq!(heard.recv()?, "GET");
+    /// # Ok(())
+    /// # }
     /// ```
     pub const fn method(&self) -> &'a Method {
         &self.about().submission.method
@@ -82,11 +96,17 @@ impl<'a> Event<'a> {
     /// The host that it goes to, without the port.
     ///
     /// ```
-    /// use oncekey::Event;
-    ///
-    /// fn hook(event: &Event<'_>) {
-    ///     println!("{:?}", event.host());
-    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::{Client, IdempotencyKey, Retry};
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = Client::builder()
+    /// #   .http(|http| http.no_proxy()).retry(Retry::default().max_attempts(1))
+    ///     .on_event(move |event| { let _ = told.send(event.host().to_owned()); });
+    /// client.build()?.get("http://127.0.0.1:1/payments/pay_1").send().await.unwrap_err(); // nobody listens there
+    /// assert_eq!(heard.recv()?, "127.0.0.1");
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn host(&self) -> &'a str {
         self.about().host()

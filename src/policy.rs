@@ -16,7 +16,7 @@ use crate::runtime::Dice;
 /// use oncekey::Retry;
 ///
 /// let retry = Retry::default().max_attempts(8).base_delay(Duration::from_millis(200)).max_delay(Duration::from_secs(10));
-/// # let _ = retry;
+/// assert!(oncekey::Client::builder().retry(retry).build().is_ok());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]

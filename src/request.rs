@@ -56,9 +56,21 @@ impl RequestBuilder {
     /// [`idempotency_key`](Self::idempotency_key).
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").header("x-tenant", "acme");
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// use oncekey::ErrorKind;
+    ///
+    /// client.post(sandbox.url("/payments")).header("x-tenant", "acme").send().await?;
+    /// assert_eq!(sandbox.requests()[0].headers()["x-tenant"], "acme");
+    /// let request = client.post(sandbox.url("/payments")).header("idempotency-key", "order-7");
+    /// assert_eq!(request.send().await.unwrap_err().kind(), ErrorKind::Request); // nothing was sent
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn header<K, V>(mut self, name: K, value: V) -> Self
     where
@@ -85,12 +97,20 @@ impl RequestBuilder {
     /// Sets headers, in the place of those of the same names.
     ///
     /// ```
-    /// use oncekey::reqwest::header::{HeaderMap, HeaderValue};
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// use oncekey::reqwest::header::{ACCEPT, HeaderMap, HeaderValue};
     ///
-    /// let headers = HeaderMap::from_iter([("x-tenant".parse().unwrap(), HeaderValue::from_static("acme"))]);
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").headers(headers);
-    /// # let _ = request;
+    /// let json = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("application/json"))]);
+    /// client.get(sandbox.url("/payments")).header("accept", "text/csv").headers(json).send().await?;
+    /// assert_eq!(sandbox.requests()[0].headers()["accept"], "application/json");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn headers(mut self, headers: HeaderMap) -> Self {
         self.draft.headers.retain(|(name, _)| !headers.contains_key(name));
@@ -106,9 +126,19 @@ impl RequestBuilder {
     /// `Authorization: Bearer`, never printed.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").bearer_auth("sk_test_1");
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let request = client.post(sandbox.url("/payments")).bearer_auth("sk_test_1");
+    /// assert!(!format!("{request:?}").contains("sk_test_1"));
+    /// request.send().await?;
+    /// assert_eq!(sandbox.requests()[0].headers()["authorization"], "Bearer sk_test_1");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn bearer_auth<T: fmt::Display>(mut self, token: T) -> Self {
         self.draft.authorization(format!("Bearer {token}"));
@@ -118,9 +148,17 @@ impl RequestBuilder {
     /// `Authorization: Basic` (RFC 7617), never printed.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").basic_auth("user", Some("password"));
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// client.post(sandbox.url("/payments")).basic_auth("user", Some("password")).send().await?;
+    /// assert_eq!(sandbox.requests()[0].headers()["authorization"], "Basic dXNlcjpwYXNzd29yZA==");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn basic_auth<U: fmt::Display, P: fmt::Display>(mut self, username: U, password: Option<P>) -> Self {
         let password = password.map_or_else(String::new, |password| password.to_string());
@@ -131,9 +169,17 @@ impl RequestBuilder {
     /// Adds to the query: a struct, a map, or a list of pairs.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").query(&[("dry_run", "true")]);
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// client.get(sandbox.url("/payments")).query(&[("from", "2026-01-01"), ("limit", "5")]).send().await?;
+    /// assert_eq!(sandbox.requests()[0].path(), "/payments?from=2026-01-01&limit=5");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn query<T: Serialize + ?Sized>(mut self, query: &T) -> Self {
         match (pairs::of(query), &mut self.draft.url) {
@@ -149,9 +195,21 @@ impl RequestBuilder {
     /// The body as JSON, serialised once, here.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").json(&[("amount", 4999)]);
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// use std::collections::HashMap;
+    ///
+    /// client.post(sandbox.url("/payments")).json(&HashMap::from([("amount", 4999)])).send().await?;
+    /// let seen = sandbox.requests().remove(0);
+    /// assert_eq!(seen.headers()["content-type"], "application/json");
+    /// assert_eq!(seen.body(), r#"{"amount":4999}"#);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     #[cfg(feature = "json")]
     pub fn json<T: Serialize + ?Sized>(mut self, json: &T) -> Self {
@@ -168,9 +226,17 @@ impl RequestBuilder {
     /// The body as a form: a struct, a map, or a list of pairs.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").form(&[("amount", "4999")]);
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// client.post(sandbox.url("/payments")).form(&[("amount", "4999"), ("note", "a b")]).send().await?;
+    /// assert_eq!(sandbox.requests()[0].body(), "amount=4999&note=a+b");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     #[cfg(feature = "form")]
     pub fn form<T: Serialize + ?Sized>(mut self, form: &T) -> Self {
@@ -189,9 +255,20 @@ impl RequestBuilder {
     /// The body. There is no streaming one: every attempt sends the same bytes.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").body("amount=4999");
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::answer_lost());
+    /// client.post(sandbox.url("/payments")).body("<amount>4999</amount>").send().await?;
+    /// let [first, second] = &sandbox.requests()[..] else { panic!("it was sent twice") };
+    /// assert_eq!((first.body(), first.key()), (second.body(), second.key()));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn body(mut self, body: impl Into<Bytes>) -> Self {
         self.draft.body = Some(body.into());
@@ -201,12 +278,22 @@ impl RequestBuilder {
     /// A key of your own, in the place of a new one. See [`IdempotencyKey`].
     ///
     /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
     /// use oncekey::IdempotencyKey;
     ///
     /// let key = IdempotencyKey::random(); // to be kept before it is sent
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").idempotency_key(&key);
-    /// # let _ = request;
+    /// let pay = || client.post(sandbox.url("/payments")).idempotency_key(&key).body("{}").send();
+    /// assert!(!pay().await?.is_replay());
+    /// assert!(pay().await?.is_replay());
+    /// assert_eq!(sandbox.executions(), 1);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn idempotency_key(mut self, key: impl Into<IdempotencyKey>) -> Self {
         let key = key.into();
@@ -226,9 +313,21 @@ impl RequestBuilder {
     /// Sends no key. Such a POST is never sent again once it may have been received.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").without_key();
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// use oncekey::Effect;
+    ///
+    /// sandbox.fail_next(Fault::status(503));
+    /// let error = client.post(sandbox.url("/payments")).without_key().send().await.unwrap_err();
+    /// assert_eq!((error.attempts().len(), error.effect()), (1, Effect::Unknown));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn without_key(mut self) -> Self {
         self.draft.without_key = true;
@@ -295,38 +394,71 @@ impl RequestBuilder {
     /// refusals, which after a lost answer leave the effect unknown.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.delete("https://api.example/subscriptions/7").gone_is_done();
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// use oncekey::ErrorKind;
+    ///
+    /// let cancel = || client.delete(sandbox.url("/subscriptions/7"));
+    /// assert_eq!(cancel().send().await?.status(), 204);
+    /// assert_eq!(cancel().send().await.unwrap_err().kind(), ErrorKind::Refused);
+    /// assert_eq!(cancel().gone_is_done().send().await?.status(), 404);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn gone_is_done(mut self) -> Self {
         self.draft.gone_is_done = true;
         self
     }
 
-    /// How long one attempt may take, for this operation.
+    /// How long one attempt may take, for this operation, in the place of the
+    /// client's.
     ///
     /// Below twice the client's connect timeout a hang while connecting may
     /// count as in doubt; and over HTTP/2 a connection that died silently may
     /// cost several attempts, since its pings follow the client's own timeout.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").attempt_timeout(std::time::Duration::from_secs(20));
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::stall_after_executing());
+    /// let request = client.post(sandbox.url("/payments")).attempt_timeout(Duration::from_millis(200));
+    /// assert!(request.send().await?.is_replay()); // at the second attempt
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.draft.attempt_timeout = Some(timeout);
         self
     }
 
-    /// How long this operation may take, waits included. A hang while connecting
-    /// that the deadline cuts short counts as in doubt.
+    /// How long this operation may take, waits included, in the place of the
+    /// client's. A hang while connecting that it cuts short counts as in doubt.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").deadline(std::time::Duration::from_secs(90));
-    /// # let _ = request;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// use std::time::Duration;
+    /// use oncekey::ErrorKind;
+    ///
+    /// let request = || client.post("http://127.0.0.1:1/payments"); // nobody listens there
+    /// let error = request().deadline(Duration::from_millis(300)).send().await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Exhausted);
+    /// let error = request().deadline(Duration::from_millis(1)).send().await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Request); // no attempt fits into that
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.draft.deadline = Some(deadline);
@@ -353,9 +485,19 @@ impl RequestBuilder {
     /// Tells what happens to this operation, after the client's own hook: see [`Event`].
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").on_event(|event| eprintln!("{event}"));
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let request = client.post(sandbox.url("/payments")).body("{}");
+    /// request.on_event(move |event| { let _ = told.send(event.to_string()); }).send().await?;
+    /// assert_eq!(heard.iter().count(), 3); // the attempt's start, its end, the end of all
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.draft.on_event = Some(Arc::new(hook));
@@ -390,6 +532,10 @@ impl RequestBuilder {
     ///
     /// `Ok` means that the server carried the operation out. Every error says
     /// truthfully whether it did: [`Error::effect`].
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub async fn send(self) -> Result<Response, Error> {
         match self.begun() {
             Begun::Operation(operation) => operation.carry_out().await,

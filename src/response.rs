@@ -28,12 +28,18 @@ pub struct Response {
 impl Response {
     /// The status.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// println!("{}", response.status());
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// assert_eq!(response.status(), 201);
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn status(&self) -> StatusCode {
         self.status
@@ -41,13 +47,20 @@ impl Response {
 
     /// The headers.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// let id = response.headers().get("request-id");
-    /// # let _ = id;
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::none().header("Request-Id", "req_7"));
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// assert_eq!(response.headers()["request-id"], "req_7");
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn headers(&self) -> &HeaderMap {
         &self.headers
@@ -55,12 +68,22 @@ impl Response {
 
     /// The body, decoded.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// std::fs::write("receipt.json", response.bytes())?;
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let (receipt, kept) = (std::env::temp_dir().join("receipt.json"), response.bytes());
+    /// # let receipt = receipt.with_extension(std::process::id().to_string());
+    /// std::fs::write(&receipt, kept)?;
+    /// assert_eq!(std::fs::read(&receipt)?, br#"{"id":"pay_1","status":"captured"}"#);
+    /// # std::fs::remove_file(receipt)?;
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn bytes(&self) -> &[u8] {
         &self.body
@@ -68,12 +91,18 @@ impl Response {
 
     /// The body as text; what is not UTF-8 becomes U+FFFD.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// println!("{}", response.text());
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let response = client.post(sandbox.url("/payments")).body(r#"{"amount":4999}"#).send().await?;
+    /// assert_eq!(response.text(), r#"{"id":"pay_1","status":"captured","amount":4999}"#);
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
@@ -81,13 +110,28 @@ impl Response {
 
     /// The body from JSON.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// let receipt: std::collections::HashMap<String, u64> = response.json()?;
-    /// # let _ = receipt;
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// #[derive(serde::Deserialize)]
+    /// struct Payment {
+    ///     id: String,
+    ///     amount: u64,
+    /// }
+    ///
+    /// let response = client.post(sandbox.url("/payments")).body(r#"{"amount":4999}"#).send().await?;
+    /// let payment: Payment = response.json()?;
+    /// assert_eq!((payment.id.as_str(), payment.amount), ("pay_1", 4999));
+    ///
+    /// let wrong = response.json::<Vec<u64>>().unwrap_err();
+    /// assert!(wrong.to_string().starts_with("the operation took effect, but"), "{wrong}");
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     ///
     /// # Errors
@@ -111,14 +155,21 @@ impl Response {
     /// Whether this answer is a replay: the server had carried out the
     /// operation before this attempt, and says so.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// if response.is_replay() {
-    ///     println!("it was paid before");
-    /// }
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::answer_lost());
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// assert!(response.is_replay()); // of the answer that was lost
+    /// assert_eq!(sandbox.executions(), 1);
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn is_replay(&self) -> bool {
         matches!(self.replay, Replay::Yes)
@@ -126,12 +177,23 @@ impl Response {
 
     /// Whether this answer is a replay, as far as the API tells.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// println!("{:?}", response.replay());
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// use oncekey::{Client, Profile, Replay};
+    ///
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// assert_eq!(response.replay(), Replay::Unmarked); // of an API without a preset nobody knows
+    /// let verifika = Client::builder().profile(Profile::verifika()).build()?;
+    /// let response = verifika.post(sandbox.url("/payments")).send().await?;
+    /// assert_eq!(response.replay(), Replay::No); // this one marks each
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn replay(&self) -> Replay {
         self.replay
@@ -139,13 +201,20 @@ impl Response {
 
     /// The key it was carried out under, if it had one.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// let key = response.key().map(|key| key.as_str());
-    /// # let _ = key;
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let key = response.key().expect("a POST has one");
+    /// assert_eq!(sandbox.executions_of(key), 1);
+    /// assert!(client.get(sandbox.url("/payments/pay_1")).send().await?.key().is_none());
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn key(&self) -> Option<&IdempotencyKey> {
         self.key.as_ref()
@@ -154,12 +223,20 @@ impl Response {
     /// The attempts of this run that led here, in their order: none for an
     /// answer that was on record already.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// println!("{} attempts", response.attempts().len());
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::status(503).times(2));
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// assert_eq!(response.attempts().len(), 3);
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn attempts(&self) -> &[Attempt] {
         &self.attempts
@@ -167,12 +244,22 @@ impl Response {
 
     /// Those attempts as a table, with a picture of their time; see [`Attempt::table`].
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// println!("{}", response.table());
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next([Fault::answer_lost(), Fault::status(503)]);
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let table = response.table().to_string();
+    /// let rows: Vec<&str> = table.lines().skip(1).map(|row| row[..33].trim_end()).collect();
+    /// assert_eq!(rows, [" 1 first closed          in doubt", " 2 retry 503             in doubt", " 3 retry 201             applied"]);
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn table(&self) -> Table<'_> {
         Attempt::table(&self.attempts)
@@ -180,14 +267,22 @@ impl Response {
 
     /// Whether this answer is on record, for a client with a journal.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// let response = client.post("https://api.example/payments").body("x").send().await?;
-    /// if let Err(why) = response.recorded() {
-    ///     eprintln!("paid, and not on record: {why}");
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::Sandbox; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).build()?;
+    /// let response = client.post(sandbox.url("/payments")).operation("order-7").send().await?;
+    /// match response.recorded() {
+    ///     Ok(()) => assert!(client.lookup("order-7").await?.is_some()),
+    ///     Err(why) => eprintln!("paid, and not on record: {why}"),
     /// }
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     ///
     /// # Errors

@@ -1,5 +1,7 @@
+use std::cmp::Ordering as Order;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::SystemTime;
@@ -52,8 +54,11 @@ impl IdempotencyKey {
     /// with it is refused before anything is sent.
     ///
     /// ```
-    /// let key = oncekey::IdempotencyKey::random();
-    /// assert_eq!(key.as_str().len(), 36);
+    /// use oncekey::IdempotencyKey;
+    ///
+    /// let key = IdempotencyKey::random();
+    /// assert_eq!((key.as_str().len(), &key.as_str()[14..15]), (36, "4"));
+    /// assert_ne!(IdempotencyKey::random(), key);
     /// ```
     pub fn random() -> Self {
         match Self::drawn() {
@@ -79,9 +84,13 @@ impl IdempotencyKey {
     /// [`first_sent`](Self::first_sent) says when it was sent elsewhere.
     ///
     /// ```
-    /// let key = oncekey::IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?;
-    /// assert!(oncekey::IdempotencyKey::parse("with a space").is_err());
-    /// # let _ = key;
+    /// use oncekey::IdempotencyKey;
+    ///
+    /// let key = IdempotencyKey::parse("order-7")?;
+    /// assert_eq!(key.as_str(), "order-7"); // to the letter
+    /// let error = IdempotencyKey::parse("order 7").unwrap_err();
+    /// assert!(error.to_string().starts_with("the idempotency key"), "{error}");
+    /// assert_eq!("order-7".parse::<IdempotencyKey>()?, key); // for `clap` and the like
     /// # Ok::<(), oncekey::profile::KeyError>(())
     /// ```
     ///
@@ -98,10 +107,17 @@ impl IdempotencyKey {
     /// the first attempt here.
     ///
     /// ```
-    /// let yesterday = std::time::SystemTime::now() - std::time::Duration::from_secs(86_400);
-    /// let key = oncekey::IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(yesterday);
-    /// # let _ = key;
-    /// # Ok::<(), oncekey::profile::KeyError>(())
+    /// use std::time::{Duration, SystemTime};
+    /// use oncekey::{Client, ErrorKind, IdempotencyKey};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let two_days_ago = SystemTime::now() - Duration::from_secs(2 * 86_400);
+    /// let key = IdempotencyKey::parse("3f2a91c4-5b6d-4e7f-8a90-b1c2d3e4f506")?.first_sent(two_days_ago);
+    /// let request = Client::new().post("http://127.0.0.1:1/payments").idempotency_key(key);
+    /// assert_eq!(request.send().await.unwrap_err().kind(), ErrorKind::KeyExpired); // and nothing was sent
+    /// # Ok(())
+    /// # }
     /// ```
     #[must_use]
     pub fn first_sent(mut self, at: SystemTime) -> Self {
@@ -187,6 +203,15 @@ impl IdempotencyKey {
 impl AsRef<str> for IdempotencyKey {
     fn as_ref(&self) -> &str {
         self.as_str()
+    }
+}
+
+/// As [`IdempotencyKey::parse`], for what reads arguments and settings.
+impl FromStr for IdempotencyKey {
+    type Err = KeyError;
+
+    fn from_str(key: &str) -> Result<Self, KeyError> {
+        Self::parse(key)
     }
 }
 
@@ -341,6 +366,18 @@ impl PartialEq for OperationId {
 }
 
 impl Eq for OperationId {}
+
+impl PartialOrd for OperationId {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OperationId {
+    fn cmp(&self, other: &Self) -> Order {
+        self.text.cmp(&other.text)
+    }
+}
 
 impl Hash for OperationId {
     fn hash<H: Hasher>(&self, state: &mut H) {

@@ -7,11 +7,12 @@
 //! keys and equal bodies bear the same letter, and nothing of a body, a header or
 //! a query is shown.
 //!
-//! ```no_run
+//! ```
 //! use oncekey::sandbox::{Fault, Sandbox};
 //! use oncekey::{Client, testing};
 //!
-//! # async fn test() -> Result<(), Box<dyn std::error::Error>> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let sandbox = Sandbox::start().await?;
 //! sandbox.fail_next([Fault::answer_lost(), Fault::status(503)]);
 //! let sent = Client::new().post(sandbox.url("/v1/payments")).body("amount=4999").send().await;
@@ -184,7 +185,7 @@ pub fn assert_same_bytes(sandbox: &Sandbox, sent: &Sent) {
 
 /// What the caller was told agrees with the ledger: after `Ok` and
 /// [`Effect::Applied`] it holds this operation, after [`Effect::NotApplied`] it
-/// doesn't. [`Effect::Unknown`] agrees with both.
+/// does not. [`Effect::Unknown`] agrees with both.
 ///
 /// The operation is found by its key, so that a sandbox may serve many at once.
 /// One without a key is taken for all that came without.

@@ -49,9 +49,20 @@ impl Attempt {
     /// Its number, from 1.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("attempt {}", attempt.number());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::status(503).times(2));
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let numbers: Vec<u32> = response.attempts().iter().map(|attempt| attempt.number()).collect();
+    /// assert_eq!(numbers, [1, 2, 3]);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn number(&self) -> u32 {
         self.number
@@ -60,9 +71,20 @@ impl Attempt {
     /// Why it was made.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("{}", attempt.kind().as_str()); // first, retry or poll
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).poll(oncekey::Poll::default().interval(Duration::ZERO)).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next([Fault::status(503), Fault::in_progress()]);
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let kinds: Vec<_> = response.attempts().iter().map(|attempt| attempt.kind().as_str()).collect();
+    /// assert_eq!(kinds, ["first", "retry", "poll"]);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn kind(&self) -> AttemptKind {
         self.kind
@@ -71,9 +93,21 @@ impl Attempt {
     /// When it was sent, by our clock.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("{:?}", attempt.started_at());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::answer_lost());
+    /// let before = std::time::SystemTime::now() - Duration::from_secs(1);
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let [lost, replayed] = response.attempts() else { panic!("it was sent twice") };
+    /// assert!(before < lost.started_at() && lost.started_at() <= replayed.started_at());
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn started_at(&self) -> SystemTime {
         self.started_at
@@ -82,9 +116,20 @@ impl Attempt {
     /// How long it took, the body's reading included.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("{} ms", attempt.duration().as_millis());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::stall_after_executing());
+    /// let request = client.post(sandbox.url("/payments")).attempt_timeout(Duration::from_millis(200));
+    /// let response = request.send().await?;
+    /// assert!(response.attempts()[0].duration() >= Duration::from_millis(190)); // until it timed out
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn duration(&self) -> Duration {
         self.duration
@@ -93,9 +138,20 @@ impl Attempt {
     /// The status of its answer, if a complete head came.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("{:?}", attempt.status());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next([Fault::answer_lost(), Fault::status(503)]);
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let statuses: Vec<_> = response.attempts().iter().map(|attempt| attempt.status().map(|s| s.as_u16())).collect();
+    /// assert_eq!(statuses, [None, Some(503), Some(201)]);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn status(&self) -> Option<StatusCode> {
         self.status
@@ -104,9 +160,23 @@ impl Attempt {
     /// How it failed, if no complete answer came.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("{:?}", attempt.failure());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// use oncekey::Failure;
+    ///
+    /// sandbox.fail_next([Fault::answer_lost(), Fault::body_cut(5), Fault::status(503)]);
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let failures: Vec<_> = response.attempts().iter().map(|attempt| attempt.failure()).collect();
+    /// // A 503 is a complete answer, as the 201 is.
+    /// assert_eq!(failures, [Some(Failure::Broken), Some(Failure::CutBody), None, None]);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn failure(&self) -> Option<Failure> {
         self.failure
@@ -115,9 +185,22 @@ impl Attempt {
     /// What it showed; `None` only for an attempt that has not ended.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("{}", attempt.verdict().map_or_else(String::new, |verdict| verdict.to_string()));
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next([Fault::answer_lost(), Fault::status(429)]);
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let read: Vec<_> = response.attempts().iter().filter_map(|attempt| attempt.verdict()).collect();
+    /// assert_eq!(read[0].to_string(), "in doubt, no answer");
+    /// assert_eq!(read[1].to_string(), "in doubt, rate limited");
+    /// assert_eq!(read[2].to_string(), "applied");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn verdict(&self) -> Option<Verdict> {
         self.verdict
@@ -127,9 +210,21 @@ impl Attempt {
     /// was planned is told by [`Event::Waiting`](crate::Event::Waiting).
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("then {} ms", attempt.wait().as_millis());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::status(503).retry_after("0.05"));
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let [refused, paid] = response.attempts() else { panic!("it was sent twice") };
+    /// assert!(refused.wait() >= Duration::from_millis(50));
+    /// assert_eq!(paid.wait(), Duration::ZERO);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn wait(&self) -> Duration {
         self.wait
@@ -138,9 +233,22 @@ impl Attempt {
     /// Why that wait was as long as it was.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("{:?}", attempt.wait_reason());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).poll(oncekey::Poll::default().interval(Duration::ZERO)).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// use oncekey::WaitReason;
+    ///
+    /// sandbox.fail_next([Fault::status(503).retry_after("0.05"), Fault::in_progress()]);
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let reasons: Vec<_> = response.attempts().iter().filter_map(|attempt| attempt.wait_reason()).collect();
+    /// assert_eq!(reasons, [WaitReason::RetryAfter, WaitReason::Poll]);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn wait_reason(&self) -> Option<WaitReason> {
         self.wait_reason
@@ -150,9 +258,19 @@ impl Attempt {
     /// `X-Request-Id` or `X-Correlation-Id`), to be named to its support.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("tell the provider: {:?}", attempt.request_id());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::status(400).header("X-Request-Id", "req_7"));
+    /// let error = client.post(sandbox.url("/payments")).send().await.unwrap_err();
+    /// assert_eq!(error.attempts()[0].request_id(), Some("req_7"));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn request_id(&self) -> Option<&str> {
         self.request_id.as_deref()
@@ -161,9 +279,21 @@ impl Attempt {
     /// The answer's `Date`: the server's own clock.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("the server's clock: {:?}", attempt.date());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::Sandbox; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.advance(Duration::from_secs(3600)); // the server's clock is an hour fast
+    /// let response = client.post(sandbox.url("/payments")).send().await?;
+    /// let attempt = &response.attempts()[0];
+    /// let ahead = attempt.date().expect("servers tell it").duration_since(attempt.started_at())?;
+    /// assert!(ahead > Duration::from_secs(3590));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn date(&self) -> Option<SystemTime> {
         httpdate::parse_http_date(self.date.as_ref()?.as_str()).ok()
@@ -173,9 +303,29 @@ impl Attempt {
     /// it had carried it out before; see `ClientBuilder::recover_with`.
     ///
     /// ```
-    /// fn tell(attempt: &oncekey::Attempt) {
-    ///     println!("{:?}", attempt.looked_up());
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// use oncekey::{Client, Profile};
+    ///
+    /// let client = Client::builder()
+    ///     .profile(Profile::gocardless())
+    ///     .recover_with(|id| Some(format!("/payments/{id}")))
+    /// #   .http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO))
+    ///     .build()?;
+    /// # let body = r#"{"error":{"errors":[{"reason":"idempotent_creation_conflict","links":{"conflicting_resource_id":"PM1"}}]}}"#;
+    /// # sandbox.fail_next([Fault::answer_lost(), Fault::status(409).json(body)]);
+    /// // Its answer is lost, and to the next attempt the server says that there is a PM1.
+    /// let response = client.post(sandbox.url("/payments")).body("{}").send().await?;
+    /// let attempt = &response.attempts()[1];
+    /// assert_eq!(attempt.status().map(|status| status.as_u16()), Some(409));
+    /// assert_eq!(attempt.looked_up().map(|status| status.as_u16()), Some(200)); // of /payments/PM1
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub const fn looked_up(&self) -> Option<StatusCode> {
         self.looked_up

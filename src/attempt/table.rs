@@ -8,6 +8,7 @@ use crate::engine::{Verdict, Why};
 ///
 /// At most 80 columns, up to attempt 999.
 #[derive(Clone, Copy, Debug)]
+#[must_use = "it is to be printed"]
 pub struct Table<'a>(pub(super) &'a [Attempt]);
 
 /// How many cells the time of all attempts is drawn in.

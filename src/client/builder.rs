@@ -31,6 +31,9 @@ type Setup = Box<dyn FnOnce(reqwest::ClientBuilder) -> reqwest::ClientBuilder + 
 /// | [`deadline`](Self::deadline) | 5 minutes |
 /// | [`key_lifetime`](Self::key_lifetime) | the profile's |
 /// | [`max_response_bytes`](Self::max_response_bytes) | 8 MiB |
+/// | [`judge`](Self::judge) | the profile's |
+/// | [`entropy_seed`](Self::entropy_seed) | from the operating system |
+/// | all others | none |
 #[derive(Default)]
 #[must_use = "a client is made by `build`"]
 pub struct ClientBuilder {
@@ -68,8 +71,16 @@ impl ClientBuilder {
     /// How the API does idempotency.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().profile(oncekey::Profile::stripe()).build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use oncekey::{Client, ErrorKind, IdempotencyKey, Profile};
+    ///
+    /// let client = Client::builder().profile(Profile::verifika()).build()?; // whose keys are UUIDs
+    /// let key = IdempotencyKey::parse("order-7")?;
+    /// let request = client.post("https://api.verifika.tech/v1/incomes").idempotency_key(key);
+    /// assert_eq!(request.send().await.unwrap_err().kind(), ErrorKind::Request); // and nothing was sent
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
@@ -87,8 +98,16 @@ impl ClientBuilder {
     /// header nor `Accept`, `Range` or `If-None-Match` belong there.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().http(|http| http.user_agent("my-bot/1.0")).build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[cfg(feature = "sandbox")] {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// let client = oncekey::Client::builder().http(|http| http.no_proxy().user_agent("my-bot/1.0")).build()?;
+    /// client.post(sandbox.url("/payments")).send().await?;
+    /// assert_eq!(sandbox.requests()[0].headers()["user-agent"], "my-bot/1.0");
+    /// # }
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn http<F>(mut self, setup: F) -> Self
     where
@@ -101,8 +120,17 @@ impl ClientBuilder {
     /// How failures are tried again.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().retry(oncekey::Retry::default().max_attempts(6)).build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use std::time::Duration;
+    /// use oncekey::{Client, Effect, Retry};
+    ///
+    /// let retry = Retry::default().max_attempts(3).base_delay(Duration::from_millis(5));
+    /// let client = Client::builder().retry(retry).build()?;
+    /// let error = client.post("http://127.0.0.1:1/payments").send().await.unwrap_err(); // nobody listens there
+    /// assert_eq!((error.attempts().len(), error.effect()), (3, Effect::NotApplied));
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn retry(mut self, retry: Retry) -> Self {
         self.retry = retry;
@@ -135,8 +163,12 @@ impl ClientBuilder {
     /// a hang while connecting stays a proof that nothing was sent.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().connect_timeout(std::time::Duration::from_secs(5)).build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// use std::time::Duration;
+    /// use oncekey::Client;
+    ///
+    /// let builder = || Client::builder().attempt_timeout(Duration::from_secs(20));
+    /// assert!(builder().connect_timeout(Duration::from_secs(5)).build().is_ok());
+    /// assert!(builder().connect_timeout(Duration::from_secs(15)).build().is_err()); // over half of it
     /// ```
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = Some(timeout);
@@ -146,8 +178,15 @@ impl ClientBuilder {
     /// How long an operation may take in one run, waits included.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().deadline(std::time::Duration::from_secs(120)).build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use oncekey::{Client, ErrorKind};
+    ///
+    /// let client = Client::builder().deadline(std::time::Duration::from_millis(400)).build()?;
+    /// let error = client.post("http://127.0.0.1:1/payments").send().await.unwrap_err(); // nobody listens there
+    /// assert_eq!(error.kind(), ErrorKind::Exhausted); // before the twelve attempts were
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
@@ -158,8 +197,12 @@ impl ClientBuilder {
     /// forgets them sooner.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().key_lifetime(std::time::Duration::from_secs(6 * 3600)).build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// use std::time::Duration;
+    /// use oncekey::{Client, Profile};
+    ///
+    /// let builder = || Client::builder().profile(Profile::verifika()); // 24 hours
+    /// assert!(builder().key_lifetime(Duration::from_secs(6 * 3600)).build().is_ok());
+    /// assert!(builder().key_lifetime(Duration::from_secs(48 * 3600)).build().is_err());
     /// ```
     pub fn key_lifetime(mut self, lifetime: Duration) -> Self {
         self.key_lifetime = Some(lifetime);
@@ -169,8 +212,18 @@ impl ClientBuilder {
     /// The longest body, decoded, that is read.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().max_response_bytes(64 * 1024).build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[cfg(feature = "sandbox")] {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// use oncekey::{Client, Effect, ErrorKind};
+    ///
+    /// let client = Client::builder().max_response_bytes(16).build()?;
+    /// let error = client.post(sandbox.url("/payments")).send().await.unwrap_err();
+    /// assert_eq!((error.kind(), error.effect()), (ErrorKind::TooLarge, Effect::Applied));
+    /// # }
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn max_response_bytes(mut self, bytes: usize) -> Self {
         self.max_response_bytes = Some(bytes);
@@ -205,8 +258,17 @@ impl ClientBuilder {
     /// the operation runs, which goes on when it returns, so it should not wait.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().on_event(|event| eprintln!("{event}")).build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[cfg(feature = "sandbox")] {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let client = oncekey::Client::builder().on_event(move |event| { let _ = told.send(event.to_string()); }).build()?;
+    /// client.get(sandbox.url("/payments/pay_1")).send().await?;
+    /// assert_eq!(heard.recv()?, "GET 127.0.0.1: attempt 1 started (first)");
+    /// # }
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(hook));
@@ -217,16 +279,24 @@ impl ClientBuilder {
     /// takes the place of the profile's own judge.
     ///
     /// ```
-    /// use oncekey::Client;
-    /// use oncekey::profile::{Answer, Judgement};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[cfg(feature = "sandbox")] {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// use oncekey::{Client, ErrorKind, profile::{Answer, Judgement}, sandbox::Fault};
     ///
     /// let client = Client::builder()
-    ///     .judge(|answer: &Answer<'_>| match answer.status().as_u16() {
-    ///         202 => Judgement::Pending,
+    ///     .judge(|answer: &Answer<'_>| match answer.body() {
+    ///         br#"{"status":"declined"}"# => Judgement::Refused,
     ///         _ => Judgement::Final,
     ///     })
     ///     .build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// sandbox.fail_next(Fault::status(200).json(r#"{"status":"declined"}"#));
+    /// let error = client.post(sandbox.url("/payments")).send().await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Refused);
+    /// # }
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn judge(mut self, judge: impl Fn(&Answer<'_>) -> Judgement + Send + Sync + 'static) -> Self {
         self.profile = self.profile.with_judge(Arc::new(judge));
@@ -321,7 +391,7 @@ impl ClientBuilder {
     /// operation; `None` from it ends the run. A `Retry-After` still lengthens
     /// a delay, and polls keep their own intervals.
     ///
-    /// The `backoff` crate is unmaintained (RUSTSEC-2025-0012), which is why
+    /// The `backoff` crate (0.4) is unmaintained (RUSTSEC-2025-0012), which is why
     /// this is a feature and off by default; it is there for those who have
     /// such a schedule already.
     ///
@@ -355,8 +425,16 @@ impl ClientBuilder {
     /// outlive this process. See [`journal`](crate::journal).
     ///
     /// ```
-    /// let client = oncekey::Client::builder().journal(oncekey::journal::Memory::new()).build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use oncekey::{Client, Effect, Retry, journal::Memory};
+    ///
+    /// let client = Client::builder().journal(Memory::new()).retry(Retry::default().max_attempts(1)).build()?;
+    /// client.post("http://127.0.0.1:1/payments").operation("order-7").send().await.unwrap_err();
+    /// let record = client.lookup("order-7").await?.expect("it was written down before it was sent");
+    /// assert_eq!((record.attempts(), record.effect()), (1, Effect::NotApplied));
+    /// # Ok(())
+    /// # }
     /// ```
     #[cfg(feature = "journal")]
     #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]
@@ -369,8 +447,18 @@ impl ClientBuilder {
     /// resumes see the operations of this account alone. Default: none.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().journal(oncekey::journal::Memory::new()).account("acct_1").build()?;
-    /// # Ok::<(), oncekey::BuildError>(())
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use oncekey::{Client, Retry, journal::Memory};
+    ///
+    /// let builder = || Client::builder().retry(Retry::default().max_attempts(1));
+    /// let journal = Memory::new();
+    /// let ours = builder().journal(journal.clone()).account("acct_1").build()?;
+    /// let theirs = builder().journal(journal).account("acct_2").build()?;
+    /// ours.post("http://127.0.0.1:1/payments").operation("order-7").send().await.unwrap_err();
+    /// assert!(ours.lookup("order-7").await?.is_some() && theirs.lookup("order-7").await?.is_none());
+    /// # Ok(())
+    /// # }
     /// ```
     #[cfg(feature = "journal")]
     #[cfg_attr(docsrs, doc(cfg(feature = "journal")))]

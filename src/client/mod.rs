@@ -24,7 +24,7 @@ pub use builder::ClientBuilder;
 ///
 /// It holds a `reqwest::Client` of its own: redirects, reqwest's retries and
 /// its timeouts would each break a promise made here, and cannot be read back
-/// from a ready-made one.
+/// from a ready-made one. What is sent must be awaited in a tokio runtime.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) inner: Arc<Inner>,
@@ -114,7 +114,10 @@ impl Client {
     /// A client to be set up.
     ///
     /// ```
-    /// let client = oncekey::Client::builder().build()?;
+    /// use oncekey::{Client, Profile};
+    ///
+    /// let client = Client::builder().profile(Profile::stripe()).http(|http| http.user_agent("my-bot/1.0")).build()?;
+    /// let same = client.clone(); // for another task
     /// # Ok::<(), oncekey::BuildError>(())
     /// ```
     pub fn builder() -> ClientBuilder {
@@ -124,9 +127,18 @@ impl Client {
     /// A GET request: sent again after failures, without a key.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.get("https://api.example/payments/pay_1");
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let response = client.get(sandbox.url("/v1/payments/pay_1")).send().await?;
+    /// assert_eq!(response.status(), 200);
+    /// assert!(response.key().is_none());
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn get(&self, url: impl IntoUrl) -> RequestBuilder {
         self.request(Method::GET, url)
@@ -135,9 +147,21 @@ impl Client {
     /// A POST request, under a key of its own.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.post("https://api.example/payments").body(r#"{"amount":4999}"#);
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::answer_lost());
+    /// let response = client.post(sandbox.url("/v1/payments")).body(r#"{"amount":4999}"#).send().await?;
+    /// // Its answer was lost at first, and had again under the same key.
+    /// assert_eq!((response.attempts().len(), response.is_replay()), (2, true));
+    /// assert_eq!(sandbox.executions_of(response.key().unwrap()), 1);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn post(&self, url: impl IntoUrl) -> RequestBuilder {
         self.request(Method::POST, url)
@@ -146,9 +170,18 @@ impl Client {
     /// A PUT request: sent again after failures, without a key.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.put("https://api.example/customers/7").body(r#"{"name":"Ana"}"#);
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let response = client.put(sandbox.url("/v1/customers/7")).body(r#"{"name":"Ana"}"#).send().await?;
+    /// assert_eq!(response.status(), 200);
+    /// assert!(sandbox.requests()[0].key().is_none()); // PUT is idempotent by itself
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn put(&self, url: impl IntoUrl) -> RequestBuilder {
         self.request(Method::PUT, url)
@@ -157,9 +190,25 @@ impl Client {
     /// A PATCH request, under a key of its own where the profile says so.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.patch("https://api.example/payments/pay_1").body(r#"{"note":"gift"}"#);
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).retry(oncekey::Retry::default().base_delay(Duration::ZERO)).build()?;
+    /// use oncekey::{Client, Profile};
+    ///
+    /// let change = r#"{"note":"gift"}"#;
+    /// let keyed = client.patch(sandbox.url("/v1/payments/pay_1")).body(change).send().await?;
+    /// assert!(keyed.key().is_some());
+    /// let mollie = Client::builder().profile(Profile::mollie()).build()?; // keys are for POST alone
+    /// # sandbox.fail_next(Fault::status(200));
+    /// let keyless = mollie.patch(sandbox.url("/v1/payments/pay_1")).body(change).send().await?;
+    /// assert!(keyless.key().is_none());
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn patch(&self, url: impl IntoUrl) -> RequestBuilder {
         self.request(Method::PATCH, url)
@@ -168,9 +217,17 @@ impl Client {
     /// A DELETE request: sent again after failures, without a key.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.delete("https://api.example/subscriptions/7");
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let response = client.delete(sandbox.url("/v1/subscriptions/7")).send().await?;
+    /// assert_eq!(response.status(), 204);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn delete(&self, url: impl IntoUrl) -> RequestBuilder {
         self.request(Method::DELETE, url)
@@ -179,9 +236,17 @@ impl Client {
     /// A HEAD request: sent again after failures, without a key.
     ///
     /// ```
-    /// let client = oncekey::Client::new();
-    /// let request = client.head("https://api.example/payments/pay_1");
-    /// # let _ = request;
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
+    /// let response = client.head(sandbox.url("/v1/payments/pay_1")).send().await?;
+    /// assert!(response.headers().contains_key("content-type") && response.bytes().is_empty());
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn head(&self, url: impl IntoUrl) -> RequestBuilder {
         self.request(Method::HEAD, url)
@@ -190,11 +255,19 @@ impl Client {
     /// A request of any method.
     ///
     /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).build()?;
     /// use oncekey::reqwest::Method;
     ///
-    /// let client = oncekey::Client::new();
-    /// let request = client.request(Method::OPTIONS, "https://api.example/payments");
-    /// # let _ = request;
+    /// client.request(Method::OPTIONS, sandbox.url("/v1/payments")).send().await?;
+    /// assert_eq!(sandbox.requests()[0].method(), Method::OPTIONS);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn request(&self, method: Method, url: impl IntoUrl) -> RequestBuilder {
         RequestBuilder::new(Arc::clone(&self.inner), method, self.inner.url(url))

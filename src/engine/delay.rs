@@ -15,7 +15,7 @@ pub enum Draw {
 }
 
 /// Which budget the wait after a verdict belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums)] // complete by definition
 pub enum Budget {
     /// Failures: counted, with exponential delays.

@@ -1,4 +1,5 @@
 use alloc::boxed::Box;
+use core::fmt;
 use core::time::Duration;
 
 use super::effect::Effect;
@@ -133,6 +134,7 @@ impl AttemptKind {
     ///
     /// let kinds = [AttemptKind::First, AttemptKind::Retry, AttemptKind::Poll];
     /// assert_eq!(kinds.map(AttemptKind::as_str), ["first", "retry", "poll"]);
+    /// assert_eq!(format!("{:6}|", AttemptKind::Poll), "poll  |", "`Display` is the same, and pads");
     /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -140,6 +142,12 @@ impl AttemptKind {
             Self::Retry => "retry",
             Self::Poll => "poll",
         }
+    }
+}
+
+impl fmt::Display for AttemptKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }
 

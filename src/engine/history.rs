@@ -303,7 +303,8 @@ impl History {
     }
 
     /// The entry for the end of the open attempt: its verdict settled against
-    /// what came before (rules 6b, 9 and 15), its delay drawn.
+    /// what came before, its delay drawn. Where none is open, one that
+    /// [`apply`](Self::apply) refuses.
     ///
     /// ```
     /// # use std::time::Duration;

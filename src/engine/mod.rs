@@ -41,6 +41,32 @@
 //! the key spends polls, bounded by time; everything else spends attempts,
 //! counted. Neither is refilled during a run. Both count from the latest
 //! `Resumed`; the key's lifetime never starts anew.
+//!
+//! # A driver
+//!
+//! ```
+//! use oncekey::engine::*;
+//!
+//! let (policy, mut now) = (Policy::new(), Time::from_millis(0));
+//! let created = Entry::Created { at: now, key: KeyOrigin::Drawn, method: MethodKind::Other, gone_is_done: false };
+//! let mut history = History::replay(&[created])?;
+//! // What the server says to one attempt after the other: nothing, then a 201.
+//! let lost = Verdict::new(Reach::Ambiguous, Advice::Retry, Why::NoHead);
+//! let mut verdicts = [lost, Verdict::new(Reach::Applied, Advice::Stop, Why::Success)].into_iter();
+//! let outcome = loop {
+//!     match history.next(&policy, now) {
+//!         Action::Record(entry) => history.apply(&entry)?, // and write it down
+//!         Action::Send { .. } => {
+//!             let verdict = verdicts.next().expect("two attempts are enough");
+//!             history.apply(&history.ended(verdict, &policy, now, Draw::Entropy(7)))?;
+//!         }
+//!         Action::Sleep(wait) => now = now.after(wait),
+//!         Action::Finish(outcome) => break outcome,
+//!     }
+//! };
+//! assert_eq!((outcome, history.attempts(), history.effect()), (Outcome::Applied, 2, Effect::Applied));
+//! # Ok::<(), IllegalEntry>(())
+//! ```
 
 mod delay;
 mod effect;

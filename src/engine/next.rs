@@ -8,7 +8,7 @@ use super::policy::Policy;
 use super::time::Time;
 use super::verdict::{Advice, Reach, Verdict};
 
-/// With less than this left of the deadline no attempt is started.
+/// With less than this, 50 ms, left of the deadline no attempt is started.
 pub const SHORTEST_ATTEMPT: Duration = Duration::from_millis(50);
 
 /// The one thing to do now.

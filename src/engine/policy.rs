@@ -23,7 +23,8 @@ pub struct Policy {
 impl Policy {
     /// The defaults: 12 attempts; backoff from 0.5 s, doubled, up to 30 s; polls
     /// from 1 s, times 1.5, up to 5 s, for at most 2 minutes; 60 s an attempt;
-    /// 5 minutes in all; a key lives 24 hours; no `authorize` hook.
+    /// 5 minutes in all; a key lives 24 hours; no `authorize` hook; requests may
+    /// overlap, and no shortest delay.
     ///
     /// ```
     /// use std::time::Duration;

@@ -253,7 +253,7 @@ impl Reach {
     ///
     /// assert_eq!(Reach::Ambiguous.as_str(), "in doubt");
     /// assert_eq!(Reach::Accepted { knows_key: true }.as_str(), "in progress");
-    /// assert_eq!(Reach::Accepted { knows_key: false }.as_str(), "accepted");
+    /// assert_eq!(Reach::Accepted { knows_key: false }.to_string(), "accepted");
     /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -266,6 +266,12 @@ impl Reach {
             Self::Applied => "applied",
             Self::Rejected => "rejected",
         }
+    }
+}
+
+impl fmt::Display for Reach {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }
 
@@ -330,7 +336,7 @@ impl Why {
     /// use oncekey::engine::Why;
     ///
     /// assert_eq!(Why::NoHead.as_str(), "no answer");
-    /// assert_eq!(Why::AlreadyProcessed.as_str(), "already processed");
+    /// assert_eq!(Why::AlreadyProcessed.to_string(), "already processed");
     /// ```
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -353,5 +359,11 @@ impl Why {
             Self::Success => "success",
             Self::Other => "other",
         }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
     }
 }

@@ -3,6 +3,30 @@
 //! A [`Journal`] stores entries and decides nothing: what they mean is
 //! [`History`](crate::engine::History)'s to say. [`Memory`] is for tests,
 //! `Sqlite` (feature `sqlite`) is a file that many processes may share.
+//!
+//! ```
+//! # #[cfg(feature = "sandbox")]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use oncekey::{Client, journal::Memory};
+//!
+//! # let sandbox = oncekey::sandbox::Sandbox::start().await?;
+//! # let url = sandbox.url("/v1/payments");
+//! let client = Client::builder().journal(Memory::new()).build()?;
+//! let pay = || client.post(&url).operation("order-7").body(r#"{"amount":4999}"#).send();
+//! let first = pay().await?;
+//! let again = pay().await?; // from the record: nothing is sent
+//! assert_eq!((again.text(), again.attempts().len()), (first.text(), 0));
+//! # assert_eq!(sandbox.requests().len(), 1);
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "sandbox"))]
+//! # fn main() {}
+//! ```
+//!
+//! After a crash: [`Client::unfinished`](crate::Client::unfinished),
+//! [`Client::resume_all`](crate::Client::resume_all) and, for what no request can
+//! settle, [`Client::in_doubt`](crate::Client::in_doubt).
 
 mod answer;
 mod append;
@@ -107,6 +131,11 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`IdTaken`](JournalErrorKind::IdTaken) or [`KeyTaken`](JournalErrorKind::KeyTaken),
+    /// [`Locked`](JournalErrorKind::Locked) when `patience` is over, and what the medium brings.
     fn insert(&self, operation: NewOperation, patience: Duration) -> Doing<'_, ()>;
 
     /// Adds entries, and what comes with them, to an operation.
@@ -137,6 +166,11 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Conflict`](JournalErrorKind::Conflict) if the record is longer or shorter than the append
+    /// says, or is not there; else as of [`insert`](Self::insert).
     fn append(&self, append: Append, patience: Duration) -> Doing<'_, ()>;
 
     /// One operation, whole.
@@ -156,6 +190,11 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be read: [`Corrupt`](JournalErrorKind::Corrupt), [`Newer`](JournalErrorKind::Newer),
+    /// [`Seal`](JournalErrorKind::Seal). An id that is not on record is none.
     fn load<'a>(&'a self, id: &'a OperationId) -> Doing<'a, Option<Stored>>;
 
     /// The operations of the scope whose status is not
@@ -179,6 +218,10 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// As of [`load`](Self::load).
     fn list<'a>(&'a self, scope: &'a Scope) -> Doing<'a, Vec<Stored>>;
 
     /// Whether that owner may still be working.
@@ -195,6 +238,10 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// If that cannot be told.
     fn is_alive(&self, owner: Owner) -> Doing<'_, bool>;
 
     /// This owner no longer works on the operation. Never waits: it is called
@@ -250,6 +297,10 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// If it may not be on the disk.
     fn flush(&self, patience: Duration) -> Doing<'_, ()>;
 
     /// Drops requests and answers of closed operations that were created at least
@@ -275,6 +326,10 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// If it cannot be written.
     fn prune(&self, older_than: Duration) -> Doing<'_, u64>;
 
     /// Flushes and closes it. Whatever is asked of it afterwards fails with
@@ -292,5 +347,9 @@ pub trait Journal: fmt::Debug + Send + Sync {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Errors
+    ///
+    /// If what was written last may not be on the disk, or it was closed before.
     fn close(&self) -> Doing<'_, ()>;
 }

@@ -167,7 +167,7 @@ pub enum Exchange<'a> {
 }
 
 /// How much of a body came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums)] // complete by definition
 pub enum Extent {
     /// All of it, as far as the connection tells.
@@ -431,7 +431,7 @@ impl fmt::Debug for Answer<'_> {
 }
 
 /// What a `judge` makes of a complete 2xx.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums)] // complete by definition
 pub enum Judgement {
     /// It is carried out, and this is the final answer.
@@ -445,7 +445,7 @@ pub enum Judgement {
 }
 
 /// Whether an answer is the replay of an earlier one under the same key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(clippy::exhaustive_enums)] // complete by definition
 pub enum Replay {
     /// It carries the replay mark.

@@ -115,7 +115,10 @@ impl ProfileBuilder {
     /// older one began. Default: 1.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").version(2).build()?;
+    /// use oncekey::Profile;
+    ///
+    /// let acme = Profile::builder("acme").version(2).build()?;
+    /// assert_eq!((acme.id(), acme.version()), ("acme", 2));
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn version(mut self, version: u32) -> Self {
@@ -126,7 +129,10 @@ impl ProfileBuilder {
     /// The header that carries the key. Default: `Idempotency-Key`.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").key_header("X-Idempotency-Key").build()?;
+    /// use oncekey::Profile;
+    ///
+    /// let acme = Profile::builder("acme").key_header("X-Idempotency-Key").build()?;
+    /// assert_eq!(acme.key_header(), "x-idempotency-key");
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn key_header(mut self, name: impl Into<Cow<'static, str>>) -> Self {
@@ -137,9 +143,10 @@ impl ProfileBuilder {
     /// Which keys it takes. Default: 1 to 300 visible characters.
     ///
     /// ```
-    /// use oncekey::profile::KeyFormat;
+    /// use oncekey::profile::{KeyFormat, Profile};
     ///
-    /// let profile = oncekey::Profile::builder("acme").key_format(KeyFormat::uuid()).build()?;
+    /// let acme = Profile::builder("acme").key_format(KeyFormat::uuid()).build()?;
+    /// assert!(acme.key_format().check("order-7").is_err());
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn key_format(mut self, format: KeyFormat) -> Self {
@@ -154,9 +161,10 @@ impl ProfileBuilder {
     /// it may have been received.
     ///
     /// ```
-    /// use oncekey::reqwest::Method;
+    /// use oncekey::{Profile, reqwest::Method};
     ///
-    /// let profile = oncekey::Profile::builder("acme").keyed_methods([Method::POST]).build()?;
+    /// let acme = Profile::builder("acme").keyed_methods([Method::POST]).build()?;
+    /// assert!(acme.keys(&Method::POST) && !acme.keys(&Method::PATCH));
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn keyed_methods(mut self, methods: impl IntoIterator<Item = Method>) -> Self {
@@ -167,7 +175,12 @@ impl ProfileBuilder {
     /// How long the server honours a key, at least. Default: 24 hours.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").key_lifetime(std::time::Duration::from_secs(6 * 3600)).build()?;
+    /// use std::time::Duration;
+    /// use oncekey::Profile;
+    ///
+    /// let hours = |hours: u64| Duration::from_secs(hours * 3600);
+    /// let acme = Profile::builder("acme").key_lifetime(hours(6)).build()?;
+    /// assert!(acme.key_lifetime() < Profile::generic().key_lifetime());
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn key_lifetime(mut self, lifetime: Duration) -> Self {
@@ -176,10 +189,20 @@ impl ProfileBuilder {
     }
 
     /// A header that marks a replayed answer, and its value, in any letter
-    /// case. May be given more than once.
+    /// case. May be given more than once. Default: none.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").replay_mark("Idempotent-Replayed", "true").build()?;
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    ///
+    /// let acme = Profile::builder("acme").replay_mark("Idempotent-Replayed", "true").build()?;
+    /// let mark = (HeaderName::from_static("idempotent-replayed"), HeaderValue::from_static("True"));
+    /// let headers = HeaderMap::from_iter([mark]);
+    /// let answer = Exchange::Answered(Answer::new(StatusCode::CREATED, &headers, b"{}"));
+    /// assert!(acme.read(&asked, &answer).marked());
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn replay_mark(mut self, header: impl Into<Cow<'static, str>>, value: impl Into<Cow<'static, str>>) -> Self {
@@ -188,6 +211,7 @@ impl ProfileBuilder {
     }
 
     /// A header that marks a replayed answer by being there, whatever its value.
+    /// Default: none.
     ///
     /// ```
     /// let profile = oncekey::Profile::builder("acme").replay_mark_present("Original-Request-Id").build()?;
@@ -199,7 +223,7 @@ impl ProfileBuilder {
     }
 
     /// A header that marks a replayed answer by repeating the key. Only for
-    /// APIs that do not repeat it in first answers too.
+    /// APIs that do not repeat it in first answers too. Default: none.
     ///
     /// ```
     /// let profile = oncekey::Profile::builder("acme").replay_mark_is_key("Idempotency-Key").build()?;
@@ -214,7 +238,12 @@ impl ProfileBuilder {
     /// a first one. Default: no.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").replay_mark("Idempotent-Replayed", "true").promises_mark(true).build()?;
+    /// use oncekey::{Profile, engine::*, profile::Replay};
+    ///
+    /// let first = Verdict::new(Reach::Applied, Advice::Stop, Why::Success); // of an answer without the mark
+    /// let acme = || Profile::builder("acme").replay_mark("Idempotent-Replayed", "true");
+    /// assert_eq!(acme().build()?.replay(&first), Replay::Unmarked);
+    /// assert_eq!(acme().promises_mark(true).build()?.replay(&first), Replay::No);
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn promises_mark(mut self, yes: bool) -> Self {
@@ -226,7 +255,19 @@ impl ProfileBuilder {
     /// places (`code`, `error.code`, `errors[].code` and the like).
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").code_paths(["error.reason"]).build()?;
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+    ///
+    /// let acme = Profile::builder("acme")
+    ///     .code_paths(["error.reason"])
+    ///     .rule(Matcher::new().code("KEY_BUSY"), Meaning::InProgress)
+    ///     .build()?;
+    /// let read = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, &none, body)));
+    /// assert_eq!(read(br#"{"error":{"reason":"KEY_BUSY"}}"#).why().as_str(), "still running");
+    /// assert_eq!(read(br#"{"code":"KEY_BUSY"}"#).why().as_str(), "conflict"); // not there any more
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn code_paths<P: Into<Cow<'static, str>>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
@@ -235,11 +276,22 @@ impl ProfileBuilder {
     }
 
     /// What an answer of the idempotency layer means. The first that matches wins.
+    /// Default: none.
     ///
     /// ```
-    /// use oncekey::profile::{Matcher, Meaning};
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
     ///
-    /// let profile = oncekey::Profile::builder("acme").rule(Matcher::new().status(409).code("KEY_BUSY"), Meaning::InProgress).build()?;
+    /// let acme = Profile::builder("acme")
+    ///     .rule(Matcher::new().status(409).code("KEY_BUSY"), Meaning::InProgress)
+    ///     .rule(Matcher::new().status(409), Meaning::AlreadyProcessed)
+    ///     .build()?;
+    /// let read = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::CONFLICT, &none, body)));
+    /// assert_eq!(read(br#"{"code":"KEY_BUSY"}"#).why().as_str(), "still running");
+    /// assert_eq!(read(br#"{"code":"DONE"}"#).why().as_str(), "already processed");
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn rule(mut self, matcher: Matcher, meaning: Meaning) -> Self {
@@ -248,12 +300,18 @@ impl ProfileBuilder {
     }
 
     /// An answer that means [`Meaning::AlreadyProcessed`] and names the
-    /// original at this place of its body: see [`Profile::original_id`].
+    /// original at this place of its body: see [`Profile::original_id`]. Default: none.
     ///
     /// ```
-    /// use oncekey::profile::Matcher;
+    /// # use http::{HeaderMap, StatusCode};
+    /// use oncekey::profile::{Answer, Matcher, Profile};
     ///
-    /// let profile = oncekey::Profile::builder("acme").recovers(Matcher::new().status(409).code("ALREADY_PAID"), "payment.id").build()?;
+    /// let seen = Matcher::new().status(409).code("ALREADY_PAID");
+    /// let acme = Profile::builder("acme").recovers(seen, "payment.id").build()?;
+    /// # let none = HeaderMap::new();
+    /// let body = br#"{"code":"ALREADY_PAID","payment":{"id":"pay_7"}}"#;
+    /// let original = acme.original_id(&Answer::new(StatusCode::CONFLICT, &none, body));
+    /// assert_eq!(original.as_deref(), Some("pay_7"));
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn recovers(mut self, matcher: Matcher, original: impl Into<Cow<'static, str>>) -> Self {
@@ -263,12 +321,19 @@ impl ProfileBuilder {
 
     /// A refusal that comes from the idempotency layer itself and so holds for
     /// every attempt under the key, an earlier one in doubt included. Only
-    /// with the provider's word for it.
+    /// with the provider's word for it. Default: none.
     ///
     /// ```
-    /// use oncekey::profile::Matcher;
+    /// # use http::header::{HeaderMap, HeaderName, HeaderValue};
+    /// # use http::{Method, StatusCode};
+    /// # let none = HeaderMap::new();
+    /// # let asked = Asked::new(&Method::POST, &none).with_key(Some("k-1"));
+    /// use oncekey::profile::{Answer, Asked, Exchange, Matcher, Profile};
     ///
-    /// let profile = oncekey::Profile::builder("acme").settles(Matcher::new().status(422).code("KEY_BOUND_TO_REFUSAL")).build()?;
+    /// let acme = Profile::builder("acme").settles(Matcher::new().status(422).code("KEY_BOUND")).build()?;
+    /// let read = |body: &[u8]| acme.read(&asked, &Exchange::Answered(Answer::new(StatusCode::UNPROCESSABLE_ENTITY, &none, body)));
+    /// assert_eq!(read(br#"{"code":"KEY_BOUND"}"#).reach().as_str(), "rejected"); // of all attempts
+    /// assert_eq!(read(br#"{"code":"IBAN_INVALID"}"#).reach().as_str(), "refused"); // of this one
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn settles(mut self, matcher: Matcher) -> Self {
@@ -277,7 +342,7 @@ impl ProfileBuilder {
     }
 
     /// The response header in which the server says `true` or `false` to
-    /// another try.
+    /// another try. Default: none.
     ///
     /// ```
     /// let profile = oncekey::Profile::builder("acme").should_retry_header("Acme-Should-Retry").build()?;
@@ -291,9 +356,10 @@ impl ProfileBuilder {
     /// Whether error answers are stored under the key. Default: unsaid.
     ///
     /// ```
-    /// use oncekey::profile::ErrorsStored;
+    /// use oncekey::profile::{ErrorsStored, Profile};
     ///
-    /// let profile = oncekey::Profile::builder("acme").errors_stored(ErrorsStored::Never).build()?;
+    /// let acme = Profile::builder("acme").errors_stored(ErrorsStored::Never).build()?;
+    /// assert!(acme.releases_key());
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn errors_stored(mut self, stored: ErrorsStored) -> Self {
@@ -305,7 +371,10 @@ impl ProfileBuilder {
     /// under it. Default: where errors are never stored.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").releases_key(true).build()?;
+    /// use oncekey::Profile;
+    ///
+    /// let acme = Profile::builder("acme").releases_key(true).build()?;
+    /// assert!(acme.releases_key() && !Profile::builder("acme").build()?.releases_key());
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn releases_key(mut self, yes: bool) -> Self {
@@ -317,7 +386,11 @@ impl ProfileBuilder {
     /// key. Default: none.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").min_delay(std::time::Duration::from_secs(1)).build()?;
+    /// use std::time::Duration;
+    /// use oncekey::Profile;
+    ///
+    /// let acme = Profile::builder("acme").min_delay(Duration::from_secs(1)).build()?;
+    /// assert_eq!(acme.min_delay(), Duration::from_secs(1));
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn min_delay(mut self, delay: Duration) -> Self {
@@ -328,7 +401,14 @@ impl ProfileBuilder {
     /// Whether a 429 is promised to come before any work. Default: no.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").limits_before_work(true).build()?;
+    /// # use http::{HeaderMap, Method, StatusCode};
+    /// use oncekey::profile::{Answer, Asked, Exchange, Profile};
+    ///
+    /// # let none = HeaderMap::new();
+    /// let limited = Exchange::Answered(Answer::new(StatusCode::TOO_MANY_REQUESTS, &none, b""));
+    /// let read = |acme: Profile| acme.read(&Asked::new(&Method::POST, &none), &limited).to_string();
+    /// assert_eq!(read(Profile::builder("acme").build()?), "in doubt, rate limited");
+    /// assert_eq!(read(Profile::builder("acme").limits_before_work(true).build()?), "refused, rate limited");
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn limits_before_work(mut self, yes: bool) -> Self {
@@ -353,7 +433,10 @@ impl ProfileBuilder {
     /// makes it durable before it is given out. Default: yes.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").replays(false).build()?;
+    /// use oncekey::Profile;
+    ///
+    /// let acme = Profile::builder("acme").replays(false).build()?;
+    /// assert!(!acme.replays());
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn replays(mut self, yes: bool) -> Self {
@@ -366,7 +449,10 @@ impl ProfileBuilder {
     /// attempt is over. Default: yes.
     ///
     /// ```
-    /// let profile = oncekey::Profile::builder("acme").overlap_is_safe(false).build()?;
+    /// use oncekey::Profile;
+    ///
+    /// let acme = Profile::builder("acme").overlap_is_safe(false).build()?;
+    /// assert!(!acme.overlap_is_safe());
     /// # Ok::<(), oncekey::profile::ProfileError>(())
     /// ```
     pub fn overlap_is_safe(mut self, yes: bool) -> Self {
@@ -374,7 +460,7 @@ impl ProfileBuilder {
         self
     }
 
-    /// Reads a complete 2xx: is it final, pending, refused, or unclear?
+    /// Reads a complete 2xx: is it final, pending, refused, or unclear? Default: none.
     ///
     /// ```
     /// use oncekey::profile::{Answer, Judgement};

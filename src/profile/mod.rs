@@ -8,6 +8,27 @@
 //! Presets: [`Profile::generic`] (the default) and one constructor for each API
 //! whose pages were read: [`Profile::presets`]. Your own: [`Profile::builder`],
 //! or a TOML file (`Profile::from_toml`, feature `profile-files`).
+//!
+//! ```
+//! use oncekey::engine::Reach;
+//! use oncekey::profile::{Answer, Asked, Exchange, Matcher, Meaning, Profile};
+//! use oncekey::reqwest::{Method, StatusCode, header::HeaderMap};
+//!
+//! let acme = Profile::builder("acme")
+//!     .key_header("Acme-Request-Id")
+//!     .rule(Matcher::new().status(409).code("KEY_BUSY"), Meaning::InProgress)
+//!     .build()?;
+//!
+//! // How it reads an answer can be tested without a server.
+//! let headers = HeaderMap::new();
+//! let asked = Asked::new(&Method::POST, &headers).with_key(Some("order-7"));
+//! let busy = Exchange::Answered(Answer::new(StatusCode::CONFLICT, &headers, br#"{"code":"KEY_BUSY"}"#));
+//! assert_eq!(acme.read(&asked, &busy).reach(), Reach::Accepted { knows_key: true });
+//! // Where nothing is said of it, a conflict may be our own earlier attempt.
+//! let other = Exchange::Answered(Answer::new(StatusCode::CONFLICT, &headers, br#"{"code":"DUPLICATE"}"#));
+//! assert_eq!(acme.read(&asked, &other).reach(), Reach::Ambiguous);
+//! # Ok::<(), oncekey::profile::ProfileError>(())
+//! ```
 
 mod answer;
 mod builder;

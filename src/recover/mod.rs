@@ -24,13 +24,21 @@ impl Client {
     /// may be [resumed](Self::resume). One that certainly had no effect is not
     /// among them: nothing is left to be done, unless its id is asked for again.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// for operation in client.unfinished().await? {
-    ///     println!("{} is {}", operation.id(), operation.effect());
-    /// }
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::answer_lost());
+    /// client.post(sandbox.url("/payments")).operation("order-7").send().await.unwrap_err();
+    /// let open = client.unfinished().await?;
+    /// assert_eq!((open[0].id().as_str(), open[0].effect().as_str()), ("order-7", "unknown"));
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     ///
     /// # Errors
@@ -43,13 +51,24 @@ impl Client {
     /// The operations whose effect is unknown and that must not be sent again,
     /// oldest first: look each up at the provider, then [`resolve`](Self::resolve) it.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// for operation in client.in_doubt().await? {
-    ///     println!("look up {}, {:?} old", operation.id(), operation.age());
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::replayed(500)); // stored under the key: asking again is of no use
+    /// client.post(sandbox.url("/payments")).operation("order-7").send().await.unwrap_err();
+    /// for doubtful in client.in_doubt().await? {
+    ///     println!("look up {}, {} s old", doubtful.id(), doubtful.age().as_secs());
+    ///     assert_eq!(doubtful.last_answer().map(|answer| answer.status().as_u16()), Some(500));
     /// }
+    /// assert_eq!((client.in_doubt().await?.len(), client.unfinished().await?.len()), (1, 0));
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     ///
     /// # Errors
@@ -67,13 +86,23 @@ impl Client {
 
     /// What is on record of an operation.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// if let Some(operation) = client.lookup("order-7").await? {
-    ///     println!("{:?}, {}", operation.state(), operation.effect());
-    /// }
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::Sandbox; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// use oncekey::{Effect, RecordState};
+    ///
+    /// client.post(sandbox.url("/payments")).operation("order-7").send().await?;
+    /// let record = client.lookup("order-7").await?.expect("it was sent under this id");
+    /// assert_eq!((record.state(), record.effect()), (RecordState::Settled, Effect::Applied));
+    /// assert!(client.lookup("order-8").await?.is_none());
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     ///
     /// # Errors
@@ -94,12 +123,22 @@ impl Client {
     /// credentials given here. One that has its end on record is answered from
     /// there.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::answer_lost());
+    /// client.post(sandbox.url("/payments")).operation("order-7").body("{}").send().await.unwrap_err();
     /// let response = client.resume("order-7").bearer_auth("fresh").send().await?;
-    /// # let _ = response;
+    /// assert!(response.is_replay());
+    /// assert_eq!(sandbox.executions(), 1);
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn resume(&self, id: impl Into<OperationId>) -> Resume {
         Resume::new(self.clone(), id.into())
@@ -108,14 +147,24 @@ impl Client {
     /// Goes on with all [unfinished](Self::unfinished) operations that are due:
     /// a stream of their ends, a few at a time.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next(Fault::answer_lost());
+    /// client.post(sandbox.url("/payments")).operation("order-7").body("{}").send().await.unwrap_err();
     /// let mut ends = client.resume_all().bearer_auth("fresh").start().await?;
     /// while let Some((id, end)) = ends.next().await {
-    ///     println!("{id}: {}", end.is_ok());
+    ///     assert_eq!((id.as_str(), end?.is_replay()), ("order-7", true));
     /// }
+    /// assert!(client.unfinished().await?.is_empty());
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn resume_all(&self) -> ResumeAll {
         ResumeAll::new(self.clone())
@@ -124,11 +173,24 @@ impl Client {
     /// Settles an operation by what was found outside of it: `by` says who, and
     /// `note` on what evidence. It is on the disk when this returns.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
-    /// client.resolve("order-7", oncekey::Effect::Applied, "ana", "pay_7 in the statement").await?;
+    /// ```
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// use oncekey::Effect;
+    ///
+    /// sandbox.fail_next(Fault::replayed(500)); // stored under the key
+    /// client.post(sandbox.url("/payments")).operation("order-7").send().await.unwrap_err();
+    /// client.resolve("order-7", Effect::Applied, "ana", "pay_7 in the statement of May 4th").await?;
+    /// assert_eq!(client.lookup("order-7").await?.map(|record| record.effect()), Some(Effect::Applied));
+    /// assert!(client.resolve("order-7", Effect::Unknown, "bo", "").await.is_err()); // settles nothing
     /// # Ok(())
     /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     ///
     /// # Errors
@@ -152,9 +214,16 @@ impl Client {
     /// Gives up an operation that did not take effect: it is never sent again,
     /// and the same business may be done under another id.
     ///
-    /// ```no_run
-    /// # async fn example(client: oncekey::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1)).build()?;
+    /// use oncekey::ErrorKind;
+    ///
+    /// let pay = || client.post("http://127.0.0.1:1/payments").operation("order-7").send(); // nobody listens there
+    /// pay().await.unwrap_err();
     /// client.abandon("order-7").await?;
+    /// assert_eq!(pay().await.unwrap_err().kind(), ErrorKind::Resolved);
     /// # Ok(())
     /// # }
     /// ```

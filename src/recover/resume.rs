@@ -94,9 +94,20 @@ impl Resume {
     /// `Authorization: Bearer`, never printed and never stored.
     ///
     /// ```
-    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
-    ///     client.resume("order-7").bearer_auth("fresh")
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// # sandbox.fail_next(Fault::answer_lost());
+    /// # client.post(sandbox.url("/payments")).operation("order-7").body("{}").send().await.unwrap_err();
+    /// client.resume("order-7").bearer_auth("fresh").send().await?; // its answer was lost
+    /// assert_eq!(sandbox.requests()[1].headers()["authorization"], "Bearer fresh");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn bearer_auth<T: fmt::Display>(mut self, token: T) -> Self {
         self.credentials.authorization(format!("Bearer {token}"));
@@ -106,9 +117,20 @@ impl Resume {
     /// `Authorization: Basic` (RFC 7617), never printed and never stored.
     ///
     /// ```
-    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
-    ///     client.resume("order-7").basic_auth("user", Some("password"))
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// # sandbox.fail_next(Fault::answer_lost());
+    /// # client.post(sandbox.url("/payments")).operation("order-7").body("{}").send().await.unwrap_err();
+    /// client.resume("order-7").basic_auth("user", None::<&str>).send().await?;
+    /// assert_eq!(sandbox.requests()[1].headers()["authorization"], "Basic dXNlcjo="); // `user:`
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn basic_auth<U: fmt::Display, P: fmt::Display>(mut self, username: U, password: Option<P>) -> Self {
         let password = password.map_or_else(String::new, |password| password.to_string());
@@ -121,9 +143,24 @@ impl Resume {
     /// value is marked sensitive. Anything else is on record, and refused here.
     ///
     /// ```
-    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
-    ///     client.resume("order-7").header("cookie", "session=1")
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// # sandbox.fail_next(Fault::answer_lost());
+    /// # client.post(sandbox.url("/payments")).operation("order-7").body("{}").send().await.unwrap_err();
+    /// use oncekey::ErrorKind;
+    ///
+    /// let error = client.resume("order-7").header("x-tenant", "acme").send().await.unwrap_err(); // is on record
+    /// assert_eq!(error.kind(), ErrorKind::Request);
+    /// client.resume("order-7").header("cookie", "session=1").send().await?;
+    /// assert_eq!(sandbox.requests()[1].headers()["cookie"], "session=1");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn header<K, V>(mut self, name: K, value: V) -> Self
     where
@@ -137,33 +174,66 @@ impl Resume {
     /// The account that it was sent for, in the place of the client's.
     ///
     /// ```
-    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
-    ///     client.resume("order-7").account("acct_1")
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::Sandbox; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// client.post(sandbox.url("/payments")).operation("order-7").account("acct_2").send().await?;
+    /// assert!(client.resume("order-7").send().await.is_err()); // this client acts for no account
+    /// assert_eq!(client.resume("order-7").account("acct_2").send().await?.status(), 201);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn account(mut self, account: impl Into<Box<str>>) -> Self {
         self.account = Some(account.into());
         self
     }
 
-    /// How long one attempt may take.
+    /// How long one attempt may take, in the place of the client's.
     ///
     /// ```
-    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
-    ///     client.resume("order-7").attempt_timeout(std::time::Duration::from_secs(20))
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// # sandbox.fail_next(Fault::answer_lost());
+    /// # client.post(sandbox.url("/payments")).operation("order-7").body("{}").send().await.unwrap_err();
+    /// use oncekey::Failure;
+    ///
+    /// sandbox.fail_next(Fault::stall_before_reading());
+    /// let resume = client.resume("order-7").attempt_timeout(Duration::from_millis(200));
+    /// let error = resume.send().await.unwrap_err();
+    /// assert_eq!(error.attempts().last().and_then(|attempt| attempt.failure()), Some(Failure::Timeout));
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn attempt_timeout(mut self, timeout: Duration) -> Self {
         self.attempt_timeout = Some(timeout);
         self
     }
 
-    /// How long this run may take, waits included.
+    /// How long this run may take, waits included, in the place of the client's.
     ///
     /// ```
-    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
-    ///     client.resume("order-7").deadline(std::time::Duration::from_secs(90))
-    /// }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1)).build()?;
+    /// use std::time::Duration;
+    /// use oncekey::ErrorKind;
+    ///
+    /// client.post("http://127.0.0.1:1/payments").operation("order-7").send().await.unwrap_err(); // nobody listens there
+    /// let error = client.resume("order-7").deadline(Duration::from_millis(300)).send().await.unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::Exhausted);
+    /// # Ok(())
+    /// # }
     /// ```
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.deadline = Some(deadline);
@@ -173,9 +243,22 @@ impl Resume {
     /// Tells what happens to it, after the client's own hook: see [`Event`].
     ///
     /// ```
-    /// fn request(client: &oncekey::Client) -> oncekey::Resume {
-    ///     client.resume("order-7").on_event(|event| eprintln!("{event}"))
-    /// }
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// # sandbox.fail_next(Fault::answer_lost());
+    /// # client.post(sandbox.url("/payments")).operation("order-7").body("{}").send().await.unwrap_err();
+    /// let (told, heard) = std::sync::mpsc::channel();
+    /// let resume = client.resume("order-7").on_event(move |event| { let _ = told.send(event.to_string()); });
+    /// resume.send().await?;
+    /// assert_eq!(heard.recv()?, "order-7: attempt 2 started (retry)");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn on_event(mut self, hook: impl Fn(&Event<'_>) + Send + Sync + 'static) -> Self {
         self.on_event = Some(Arc::new(hook));
@@ -214,6 +297,10 @@ impl Resume {
     /// As of [`RequestBuilder::send`](crate::RequestBuilder::send), over all
     /// attempts of all runs. An id that is not on record is `Unknown`: it may be
     /// in another journal.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub async fn send(self) -> Result<Response, Error> {
         let inner: &Arc<Inner> = &self.client.inner;
         let Some(journal) = &inner.journal else {
@@ -336,9 +423,23 @@ impl ResumeAll {
     /// How many go on at a time; at least 1. Default: 8.
     ///
     /// ```
-    /// fn all(client: &oncekey::Client) -> oncekey::ResumeAll {
-    ///     client.resume_all().concurrency(2)
+    /// # #[cfg(feature = "sandbox")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # use oncekey::sandbox::{Fault, Sandbox}; use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// # let client = oncekey::Client::builder().http(|http| http.no_proxy()).journal(oncekey::journal::Memory::new()).retry(oncekey::Retry::default().max_attempts(1).base_delay(Duration::ZERO)).build()?;
+    /// sandbox.fail_next([Fault::answer_lost(), Fault::answer_lost()]);
+    /// for order in ["order-7", "order-8"] {
+    ///     client.post(sandbox.url("/payments")).operation(order).send().await.unwrap_err();
     /// }
+    /// let mut ends = client.resume_all().concurrency(1).start().await?; // one after the other, the oldest first
+    /// assert_eq!(ends.next().await.unwrap().0.as_str(), "order-7");
+    /// assert_eq!(ends.next().await.unwrap().0.as_str(), "order-8");
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "sandbox"))]
+    /// # fn main() {}
     /// ```
     pub fn concurrency(mut self, most: usize) -> Self {
         self.concurrency = most.max(1);
@@ -400,7 +501,7 @@ impl Resuming {
         self.left.iter()
     }
 
-    /// The next end; `None` when all have ended. To be called in a tokio runtime.
+    /// The next end; `None` when all have ended.
     ///
     /// ```
     /// use oncekey::{Client, Effect, IdempotencyKey, Retry};
@@ -422,6 +523,10 @@ impl Resuming {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub async fn next(&mut self) -> Option<(OperationId, Result<Response, Error>)> {
         std::future::poll_fn(|context| self.poll(context)).await
     }

@@ -40,7 +40,7 @@ impl SandboxBuilder {
     ///
     /// # Panics
     ///
-    /// When `name` can't be the name of a header.
+    /// When `name` cannot be the name of a header.
     pub fn key_header(mut self, name: &str) -> Self {
         self.config.key_header = header_name(name);
         self
@@ -86,7 +86,7 @@ impl SandboxBuilder {
     ///
     /// # Panics
     ///
-    /// When they can't be the name and the value of a header.
+    /// When they cannot be the name and the value of a header.
     pub fn replay_header(mut self, name: &str, value: &str) -> Self {
         self.config.replay_mark = Some((header_name(name), header_value(value)));
         self
@@ -223,7 +223,7 @@ impl SandboxBuilder {
     ///
     /// # Panics
     ///
-    /// When `value` can't be the value of a header.
+    /// When `value` cannot be the value of a header.
     pub fn in_progress_retry_after(mut self, value: impl AsRef<str>) -> Self {
         self.config.in_progress_retry_after = Some(header_value(value.as_ref()));
         self
@@ -496,7 +496,11 @@ impl SandboxBuilder {
     ///
     /// # Errors
     ///
-    /// When the port can't be bound.
+    /// When the port cannot be bound.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub async fn start(self) -> std::io::Result<Sandbox> {
         let listener = TcpListener::bind(("127.0.0.1", self.config.port)).await?;
         Sandbox::run(Shared::new(self.config), listener)

@@ -27,7 +27,7 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Whether hyper can write it. One that leaves bytes unread it can't: it would close on them,
+    /// Whether hyper can write it. One that leaves bytes unread it cannot: it would close on them,
     /// and the client see RST in place of the answer.
     pub(super) fn is_for_hyper(&self) -> bool {
         !self.unread && !self.plan.needs_script(&self.answer)

@@ -7,24 +7,26 @@
 //! fail for one request in one particular way. [`Sandbox::executions`] is what really happened,
 //! whatever the client was told.
 //!
-//! ```no_run
+//! ```
 //! use oncekey::sandbox::{Fault, Sandbox};
 //! use std::time::Duration;
 //!
-//! # async fn example() -> std::io::Result<()> {
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let sandbox = Sandbox::start().await?;
 //! sandbox.fail_next([
 //!     Fault::answer_lost(),                                // it is paid, and nobody is told
-//!     Fault::status(503).times(2).retry_after("1"),        // a gateway turns two away
+//!     Fault::status(503).times(2).retry_after("0.05"),     // a gateway turns two away
 //! ]);
 //!
-//! let url = sandbox.url("/v1/payments");
-//! // ... the code under test sends a POST to `url` until it knows ...
+//! // The code under test, which sends a POST until it knows.
+//! oncekey::Client::new().post(sandbox.url("/v1/payments")).send().await?;
 //!
 //! assert_eq!(sandbox.executions(), 1);
 //! for request in sandbox.requests() {
 //!     println!("{} {} -> {:?}", request.method(), request.path(), request.status());
 //! }
+//! assert_eq!(sandbox.requests().len(), 4);
 //! sandbox.advance(Duration::from_secs(24 * 60 * 60));      // every key is forgotten now
 //! # Ok(())
 //! # }
@@ -159,6 +161,10 @@ impl Sandbox {
     /// # Errors
     ///
     /// When no port can be bound.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
     pub async fn start() -> std::io::Result<Self> {
         Self::builder().start().await
     }
@@ -480,9 +486,18 @@ impl Sandbox {
 
     /// Waits until `condition` holds; it is asked again after each change in the sandbox.
     ///
-    /// ```no_run
-    /// # async fn example(sandbox: &oncekey::sandbox::Sandbox) {
+    /// ```
+    /// # use oncekey::sandbox::{Fault, Sandbox};
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let http = reqwest::Client::builder().no_proxy().build()?;
+    /// # use std::time::Duration;
+    /// # let sandbox = Sandbox::start().await?;
+    /// sandbox.fail_next(Fault::stall_before_executing().lasting(Duration::from_millis(50)));
+    /// let call = http.post(sandbox.url("/payments")).header("Idempotency-Key", "order-17");
+    /// assert!(call.timeout(Duration::from_millis(20)).send().await.is_err()); // the client has given up
     /// sandbox.until(|s| s.executions() == 1).await; // the handler is done, client or no client
+    /// # Ok(())
     /// # }
     /// ```
     pub async fn until(&self, mut condition: impl FnMut(&Self) -> bool) {

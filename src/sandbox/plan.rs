@@ -174,7 +174,7 @@ impl Plan {
         !self.garbled && (!cut_before || stalls_for_a_while())
     }
 
-    /// Whether hyper can't write this answer.
+    /// Whether hyper cannot write this answer.
     pub(super) fn needs_script(&self, answer: &Answer) -> bool {
         self.framing != Framing::Length
             || self.cut.is_some()
@@ -209,7 +209,7 @@ pub(super) fn in_progress(config: &Config) -> Answer {
     }
 }
 
-/// Takes the body off an answer that can't have one.
+/// Takes the body off an answer that cannot have one.
 pub(super) fn settle_body(answer: &mut Answer, method: &Method) {
     // hyper keeps a HEAD's length and leaves its body out by itself.
     if method != Method::HEAD && !allows_body(method, answer.status) {

@@ -3,12 +3,13 @@
 use http::HeaderMap;
 use std::fmt;
 
-/// The first eight characters of a key and `…`; a shorter key is cut too.
+/// The first eight characters of a key and `…`; of a short key, a quarter.
 pub(super) struct Key<'a>(pub(super) &'a str);
 
 impl fmt::Debug for Key<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = self.0.chars().take(8).collect::<String>();
+        let most = if self.0.len() >= 16 { 8 } else { self.0.len() / 4 };
+        let shown = self.0.chars().take(most).collect::<String>();
         f.write_str(&shown)?;
         f.write_str("…")
     }

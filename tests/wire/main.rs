@@ -23,6 +23,8 @@ mod secrets;
 #[cfg(feature = "tracing")]
 mod spans;
 mod testing;
+#[cfg(all(feature = "blocking", feature = "sqlite", feature = "profile-files"))]
+mod traits;
 
 use std::time::Duration;
 

@@ -65,10 +65,18 @@ impl Sqlite {
     /// Opens the journal at this path, which must be there: a missing file is
     /// an error, since an empty journal has forgotten every operation.
     ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), oncekey::journal::JournalError> {
-    /// let journal = oncekey::journal::Sqlite::open("payments.db").await?;
-    /// # let _ = journal;
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// # Sqlite::create(&path).await?.close().await?;
+    /// let journal = Sqlite::open(&path).await?;
+    /// # drop(journal);
+    /// let error = Sqlite::open(path.with_file_name("mistyped.db")).await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Missing);
     /// # Ok(())
     /// # }
     /// ```
@@ -83,10 +91,17 @@ impl Sqlite {
 
     /// Makes a journal at this path, which must not be there. Its folder must.
     ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), oncekey::journal::JournalError> {
-    /// let journal = oncekey::journal::Sqlite::create("payments.db").await?;
-    /// # let _ = journal;
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::create(&path).await?; // once, by hand
+    /// # drop(journal);
+    /// let error = Sqlite::create(&path).await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Exists);
     /// # Ok(())
     /// # }
     /// ```
@@ -105,10 +120,15 @@ impl Sqlite {
     /// what was begun before is begun again under new keys. Where that could
     /// happen, `create` once, by hand, and `open` ever after.
     ///
-    /// ```no_run
-    /// # async fn example() -> Result<(), oncekey::journal::JournalError> {
-    /// let journal = oncekey::journal::Sqlite::open_or_create("payments.db").await?;
-    /// # let _ = journal;
+    /// ```
+    /// use oncekey::{Client, journal::Sqlite};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let client = Client::builder().journal(Sqlite::open_or_create(&path).await?).build()?;
+    /// assert!(client.unfinished().await?.is_empty()); // it is the first run, or all was done
     /// # Ok(())
     /// # }
     /// ```
@@ -120,8 +140,8 @@ impl Sqlite {
         Self::builder().open_or_create(path).await
     }
 
-    /// A journal over two connections of your own pool, which it keeps; the
-    /// file must be there and have no tables but a journal's.
+    /// A journal over two connections of your own pool (`sqlx` 0.9), which it
+    /// keeps; the file must be there and have no tables but a journal's.
     ///
     /// ```
     /// use oncekey::{Client, journal::Sqlite};
@@ -150,10 +170,22 @@ impl Sqlite {
     /// Drops requests and answers of closed operations that were created at least
     /// `older_than` ago, and gives their number; see [`Journal::prune`].
     ///
-    /// ```no_run
-    /// # async fn example(journal: oncekey::journal::Sqlite) -> Result<(), oncekey::journal::JournalError> {
-    /// let quarter = std::time::Duration::from_secs(90 * 86_400);
-    /// println!("{} pruned", journal.prune(quarter).await?);
+    /// ```
+    /// use std::time::Duration;
+    /// use oncekey::journal::Sqlite;
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// # let journal = Sqlite::create(&path).await?;
+    /// # let retry = oncekey::Retry::default().max_attempts(1);
+    /// # let client = oncekey::Client::builder().journal(journal.clone()).retry(retry).build()?;
+    /// # let _ = client.post("http://127.0.0.1:1/payments").operation("order-7").send().await;
+    /// # client.abandon("order-7").await?;
+    /// // One operation is closed, and younger than a quarter of a year.
+    /// assert_eq!(journal.prune(Duration::from_secs(90 * 86_400)).await?, 0);
+    /// assert_eq!(journal.prune(Duration::ZERO).await?, 1);
     /// # Ok(())
     /// # }
     /// ```
@@ -168,10 +200,18 @@ impl Sqlite {
     /// Flushes and closes it; see [`Journal::close`]. To be called before
     /// `std::process::exit`, which drops nothing.
     ///
-    /// ```no_run
-    /// # async fn example(journal: oncekey::journal::Sqlite) -> Result<(), oncekey::journal::JournalError> {
-    /// journal.close().await?;
-    /// std::process::exit(0)
+    /// ```
+    /// use oncekey::journal::{JournalErrorKind, Sqlite};
+    ///
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("payments.db");
+    /// let journal = Sqlite::create(&path).await?;
+    /// journal.close().await?; // before `std::process::exit`
+    /// let error = journal.prune(std::time::Duration::ZERO).await.unwrap_err();
+    /// assert_eq!(error.kind(), JournalErrorKind::Closed);
+    /// # Ok(())
     /// # }
     /// ```
     ///
@@ -383,9 +423,15 @@ fn spawn(name: &str, work: impl Future<Output = ()> + Send + 'static) -> Result<
 }
 
 /// Tries again while another process holds the file's lock, for up to 5 s.
-async fn while_locked<T>(mut work: impl AsyncFnMut() -> Result<T, JournalError>) -> Result<T, JournalError> {
+///
+/// Not with an async closure: what waits for one is not seen to be `Send`, and a
+/// task that opens a journal could not be spawned.
+async fn while_locked<T>(
+    connection: &mut SqliteConnection,
+    work: for<'c> fn(&'c mut SqliteConnection) -> Doing<'c, T>,
+) -> Result<T, JournalError> {
     for _ in 0..5000 {
-        match work().await {
+        match work(connection).await {
             Err(error) if error.kind() == JournalErrorKind::Locked => runtime::sleep(Duration::from_millis(1)).await,
             outcome => return outcome,
         }

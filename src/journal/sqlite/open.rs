@@ -255,7 +255,8 @@ impl SqliteBuilder {
         mut reader: SqliteConnection,
     ) -> Result<Sqlite, JournalError> {
         set_up(&mut writer).await?;
-        self.form.fingerprint_key = super::while_locked(async || schema::prepare(&mut writer).await).await?;
+        self.form.fingerprint_key =
+            super::while_locked(&mut writer, |writer| Box::pin(schema::prepare(writer))).await?;
         set_up(&mut reader).await?;
         // Ids are random, and so is the order of their index: where it fits the cache, and many
         // commits share a checkpoint, a file with many rows is nearly as fast as an empty one.
@@ -276,8 +277,10 @@ impl fmt::Debug for SqliteBuilder {
 async fn set_up(connection: &mut SqliteConnection) -> Result<(), JournalError> {
     // Its own handler sleeps up to 100 ms, and starves under load.
     connection.execute("PRAGMA busy_timeout = 0").await.map_err(|error| fault::of(&error))?;
-    super::while_locked(async || {
-        connection.execute("PRAGMA journal_mode = WAL").await.map(|_| ()).map_err(|error| fault::of(&error))
+    super::while_locked(connection, |connection| {
+        Box::pin(async {
+            connection.execute("PRAGMA journal_mode = WAL").await.map(|_| ()).map_err(|error| fault::of(&error))
+        })
     })
     .await?;
     let settings = "

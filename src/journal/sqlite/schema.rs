@@ -54,10 +54,6 @@ const MIGRATIONS: [&str; 1] = ["
 /// Brings the file's tables to this version, and gives its fingerprint key.
 pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<[u8; 32], JournalError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(|error| fault::of(&error))?;
-    let number = async |transaction: &mut SqliteConnection, sql: &'static str| -> Result<i64, JournalError> {
-        let row = transaction.fetch_one(sql).await.map_err(|error| fault::of(&error))?;
-        row.try_get(0).map_err(|error| fault::of(&error))
-    };
     let application = number(&mut transaction, "PRAGMA application_id").await?;
     let version = number(&mut transaction, "PRAGMA user_version").await?;
     let tables = number(&mut transaction, "SELECT count(*) FROM sqlite_schema").await?;
@@ -83,6 +79,11 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<[u8; 32
     let key = fingerprint_key(&mut transaction).await?;
     transaction.commit().await.map_err(|error| fault::of(&error))?;
     Ok(key)
+}
+
+async fn number(connection: &mut SqliteConnection, sql: &'static str) -> Result<i64, JournalError> {
+    let row = connection.fetch_one(sql).await.map_err(|error| fault::of(&error))?;
+    row.try_get(0).map_err(|error| fault::of(&error))
 }
 
 /// Drawn once for each file, which is not written to where it is known.

@@ -194,7 +194,7 @@ impl Fault {
         Self::mangled("truncated_json", Mangle::Truncate(n))
     }
 
-    /// The client sees a body that begins and ends as JSON does and isn't any in between, its
+    /// The client sees a body that begins and ends as JSON does and is not any in between, its
     /// length right. Served.
     ///
     /// ```

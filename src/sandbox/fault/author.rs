@@ -29,7 +29,7 @@ impl Fault {
     /// A gateway's answer that comes *after* the request was served: the ledger and the key store
     /// hold what really happened, the client sees this instead. For the faults that replace the
     /// answer, and those that cut it off after the request was read; the others are served anyway or
-    /// can't be.
+    /// cannot be.
     ///
     /// ```
     /// # use oncekey::sandbox::{Fault, Sandbox};

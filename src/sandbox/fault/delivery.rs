@@ -147,7 +147,7 @@ impl Fault {
         self.with_cut(At::Body(n), Ending::Stall)
     }
 
-    /// Ends the connection by RST in place of FIN or of a stall; an answer that wasn't cut is
+    /// Ends the connection by RST in place of FIN or of a stall; an answer that was not cut is
     /// followed by it.
     ///
     /// ```

@@ -25,7 +25,7 @@ use std::fmt;
 /// They are told in the words of HTTP/1. What each of them is over HTTP/2 is told in the
 /// [module's documentation](super#http2).
 ///
-/// ```no_run
+/// ```
 /// use oncekey::sandbox::Fault;
 /// use std::time::Duration;
 ///
@@ -34,6 +34,7 @@ use std::fmt;
 ///     .retry_after_date(Duration::from_secs(3))
 ///     .with_body_cut(5)
 ///     .with_reset();
+/// assert_eq!(fault.name(), "status");
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 #[must_use = "a fault does nothing until it is handed to `Sandbox::fail_next`"]

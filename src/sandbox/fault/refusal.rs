@@ -219,7 +219,7 @@ impl Fault {
     ///
     /// # Panics
     ///
-    /// When `status` is not within 100 to 999 or `location` can't be the value of a header.
+    /// When `status` is not within 100 to 999 or `location` cannot be the value of a header.
     pub fn redirect(status: u16, location: &str) -> Self {
         let mut fault = Self::status(status).named("redirect");
         let said = &mut fault.plan.said;
