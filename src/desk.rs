@@ -523,14 +523,20 @@ pub(crate) async fn with_the_effect_on_record(
 /// The history of an operation on record. A success whose answer is not kept
 /// reads as one whose answer was lost: it may be asked for again.
 pub(crate) fn replayed(stored: &Stored) -> Result<History, Error> {
+    replayed_as(stored, stored.answer().is_some())
+}
+
+/// The same, by whether the last answer is kept. One that was asked for again reads as lost for
+/// ever: the answer on record, if there is one, is that of a later attempt.
+pub(crate) fn replayed_as(stored: &Stored, is_kept: bool) -> Result<History, Error> {
     let mut entries = stored.entries().to_vec();
-    if stored.answer().is_none() {
-        for entry in &mut entries {
-            if let Entry::Ended { verdict, .. } = entry
-                && verdict.reach() == Reach::Applied
-            {
-                *verdict = verdict.with_reach(Reach::AppliedUnread).with_advice(Advice::Retry);
-            }
+    let last = entries.iter().rposition(|entry| matches!(entry, Entry::Started { .. })).unwrap_or_default();
+    let lost = if is_kept { last } else { entries.len() };
+    for entry in &mut entries[..lost] {
+        if let Entry::Ended { verdict, .. } = entry
+            && verdict.reach() == Reach::Applied
+        {
+            *verdict = verdict.with_reach(Reach::AppliedUnread).with_advice(Advice::Retry);
         }
     }
     History::replay(&entries).map_err(|illegal| {

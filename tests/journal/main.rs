@@ -14,5 +14,6 @@ mod pages;
 mod payctl;
 mod processes;
 mod programs;
+mod pruned;
 mod reports;
 mod support;
