@@ -55,3 +55,20 @@ async fn without_answers_it_may_be_looked_up_however_often_it_was_asked_for() {
     }
     assert_eq!(sandbox.executions(), 1);
 }
+
+#[tokio::test]
+async fn a_corrected_request_stays_the_operations() {
+    let folder = Folder::new();
+    for (client, journal) in journals(&folder).await {
+        let sandbox = Sandbox::start().await.unwrap();
+        sandbox.fail_next([Fault::status(422)]);
+        let refused = pay(&client, &sandbox, "order-1", 1).send().await.unwrap_err();
+        assert_eq!(refused.effect(), Effect::NotApplied);
+        let paid = pay(&client, &sandbox, "order-1", 2).send().await.unwrap();
+        journal.prune(Duration::ZERO).await.unwrap();
+        let old = pay(&client, &sandbox, "order-1", 1).send().await.unwrap_err();
+        assert_eq!((old.kind(), old.effect()), (ErrorKind::Mismatch, Effect::Applied));
+        let again = pay(&client, &sandbox, "order-1", 2).send().await.unwrap();
+        assert_eq!((again.is_replay(), again.bytes(), sandbox.requests().len()), (true, paid.bytes(), 3));
+    }
+}

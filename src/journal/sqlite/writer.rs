@@ -453,6 +453,10 @@ async fn prune_step(
     let old = "op IN (SELECT seq FROM op WHERE seq > ?1 AND seq <= ?2 AND created_at <= ?3
                AND NOT EXISTS (SELECT 1 FROM live WHERE live.op = seq))";
     let mut pruned = 0;
+    // Of a corrected request the fingerprint stays: by it the operation is told from another.
+    let newest = "SELECT fingerprint FROM amendment WHERE op = op.seq ORDER BY version DESC LIMIT 1";
+    let kept = format!("UPDATE op SET fingerprint = ({newest}) WHERE seq IN (SELECT op FROM amendment WHERE {old})");
+    sqlx::query(sqlx::AssertSqlSafe(kept)).bind(after).bind(last).bind(before).execute(&mut *connection).await?;
     for (table, counts) in [("request", true), ("amendment", false), ("answer", false)] {
         let done = sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table} WHERE {old}")))
             .bind(after)
