@@ -72,3 +72,19 @@ async fn a_corrected_request_stays_the_operations() {
         assert_eq!((again.is_replay(), again.bytes(), sandbox.requests().len()), (true, paid.bytes(), 3));
     }
 }
+
+/// Two programs may open one file, one that keeps answers and one that does not.
+#[tokio::test]
+async fn an_answer_that_is_not_kept_leaves_no_older_one_in_its_place() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    let keeps = builder().journal(folder.journal().await).build().unwrap();
+    let bare = Sqlite::builder().store_bodies(false).open(folder.file()).await.unwrap();
+    let keeps_none = builder().journal(bare).build().unwrap();
+    sandbox.fail_next([Fault::status(503).times(3)]);
+    let error = pay(&keeps, &sandbox, "order-1", 1).send().await.unwrap_err();
+    assert_eq!(error.effect(), Effect::Unknown);
+    let paid = pay(&keeps_none, &sandbox, "order-1", 1).send().await.unwrap();
+    let again = pay(&keeps, &sandbox, "order-1", 1).send().await.unwrap();
+    assert_eq!((again.status(), again.bytes()), (paid.status(), paid.bytes()));
+}
