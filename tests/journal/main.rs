@@ -16,4 +16,5 @@ mod processes;
 mod programs;
 mod pruned;
 mod reports;
+mod shared;
 mod support;
