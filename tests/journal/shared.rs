@@ -7,6 +7,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use oncekey::OperationId;
+use oncekey::engine::Owner;
 use oncekey::journal::{Journal, JournalErrorKind, Status};
 use oncekey::sandbox::{Fault, Sandbox};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -111,6 +112,28 @@ async fn a_close_that_nobody_waits_for_gives_up_its_owner() {
     let id = OperationId::from("order-1");
     for error in [journal.load(&id).await.unwrap_err(), journal.is_alive(journal.owner()).await.unwrap_err()] {
         assert_eq!(error.kind(), JournalErrorKind::Closed);
+    }
+}
+
+#[tokio::test]
+async fn two_who_look_at_once_find_the_dead_dead() {
+    let folder = Folder::new();
+    let journals = [folder.journal().await, folder.journal().await];
+    let dead = Owner::new(7);
+    // As one leaves it that is killed.
+    std::fs::write(folder.path().join(format!("payments.db.owners/{:032x}", dead.id())), "").unwrap();
+    let looking = journals.map(|journal| {
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(async {
+                for _ in 0..10_000 {
+                    assert!(!journal.is_alive(dead).await.unwrap());
+                }
+            });
+        })
+    });
+    for looking in looking {
+        looking.join().unwrap();
     }
 }
 
