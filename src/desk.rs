@@ -259,6 +259,7 @@ impl Desk {
             Ask::Resume(_) => None,
         };
         let wall = runtime::now().time();
+        let left = self.left();
         let policy = self.policy_of(&stored);
         if amended.is_none()
             && let Again::Ended(outcome) = history.asked_again(&policy, wall)
@@ -272,7 +273,8 @@ impl Desk {
             return Ok(Found::Answered(Box::new(self.answered(outcome, &stored, &history))));
         }
         let order = self.order_again(&stored, &history, ask, amended.as_ref().map(|(_, request)| request))?;
-        self.taken_up(order, &stored, history, amended, policy, claim, wall).await
+        // Counted from the moment that goes on record, so that the writing of it counts once.
+        self.taken_up(order, &stored, history, amended, policy.deadline(left), claim, wall).await
     }
 
     /// Whether the request is the one on record; else what it is to be amended to.
@@ -386,7 +388,6 @@ impl Desk {
         let mut logbook = Logbook::behind(Arc::clone(&self.journal), id, stored.entries().len(), claim);
         match logbook.take_up(entries, amended, &history, self.left()).await {
             Ok(()) => {
-                let policy = policy.deadline(self.left());
                 let record = OnRecord { history, logbook, ahead, look };
                 Ok(Found::TakenUp(self.operation(submission, policy, record)))
             }

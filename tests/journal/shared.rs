@@ -138,6 +138,23 @@ async fn two_who_look_at_once_find_the_dead_dead() {
 }
 
 #[tokio::test]
+async fn the_wait_for_a_lock_counts_once_against_the_deadline() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    let client = client(&folder).await;
+    sandbox.fail_next([Fault::status(503).times(3)]);
+    assert!(pay(&client, &sandbox, "order-1", 1).send().await.is_err());
+    let mut other = raw(&folder).await;
+    other.execute("BEGIN IMMEDIATE").await.unwrap();
+    let again = pay(&client, &sandbox, "order-1", 1).deadline(Duration::from_millis(1500)).send();
+    let (paid, ()) = tokio::join!(again, async {
+        tokio::time::sleep(Duration::from_millis(800)).await;
+        other.execute("ROLLBACK").await.unwrap();
+    });
+    assert_eq!((paid.unwrap().attempts().len(), sandbox.executions()), (1, 1));
+}
+
+#[tokio::test]
 async fn a_payment_does_not_wait_for_a_prune() {
     const ROWS: i64 = 60_000;
     let folder = Folder::new();
