@@ -41,7 +41,9 @@ pub use open::SqliteBuilder;
 /// and `secure_delete`; beside it lie SQLite's own `-wal` and `-shm` and the
 /// folder `.owners` of locks, by which one process tells that another died.
 /// Files are readable by their owner alone. It must be on a local disk: neither
-/// WAL nor the locks are to be trusted on a network's.
+/// WAL nor the locks are to be trusted on a network's. A program that has it
+/// open must not read or copy the file itself: closing it afterwards drops the
+/// locks that SQLite holds on it.
 ///
 /// Dropping the last clone flushes and closes it, for which the thread that
 /// drops it waits. `std::process::exit` drops nothing: call
