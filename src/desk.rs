@@ -260,6 +260,7 @@ impl Desk {
             Ask::Resume(_) => None,
         };
         let wall = runtime::now().time();
+        let left = self.left();
         let policy = self.policy_of(&stored);
         if amended.is_none()
             && let Again::Ended(outcome) = history.asked_again(&policy, wall)
@@ -273,7 +274,8 @@ impl Desk {
             return Ok(Found::Answered(Box::new(self.answered(outcome, &stored, &history))));
         }
         let order = self.order_again(&stored, &history, ask, amended.as_ref().map(|(_, request)| request))?;
-        self.taken_up(order, &stored, history, amended, policy, claim, wall).await
+        // Counted from the moment that goes on record, so that the writing of it counts once.
+        self.taken_up(order, &stored, history, amended, policy.deadline(left), claim, wall).await
     }
 
     /// Whether the request is the one on record; else what it is to be amended to.
@@ -387,7 +389,6 @@ impl Desk {
         let mut logbook = Logbook::behind(Arc::clone(&self.journal), id, stored.entries().len(), claim);
         match logbook.take_up(entries, amended, &history, self.left()).await {
             Ok(()) => {
-                let policy = policy.deadline(self.left());
                 let record = OnRecord { history, logbook, ahead, look };
                 Ok(Found::TakenUp(self.operation(submission, policy, record)))
             }
@@ -524,14 +525,20 @@ pub(crate) async fn with_the_effect_on_record(
 /// The history of an operation on record. A success whose answer is not kept
 /// reads as one whose answer was lost: it may be asked for again.
 pub(crate) fn replayed(stored: &Stored) -> Result<History, Error> {
+    replayed_as(stored, stored.answer().is_some())
+}
+
+/// The same, by whether the last answer is kept. One that was asked for again reads as lost for
+/// ever: the answer on record, if there is one, is that of a later attempt.
+pub(crate) fn replayed_as(stored: &Stored, is_kept: bool) -> Result<History, Error> {
     let mut entries = stored.entries().to_vec();
-    if stored.answer().is_none() {
-        for entry in &mut entries {
-            if let Entry::Ended { verdict, .. } = entry
-                && verdict.reach() == Reach::Applied
-            {
-                *verdict = verdict.with_reach(Reach::AppliedUnread).with_advice(Advice::Retry);
-            }
+    let last = entries.iter().rposition(|entry| matches!(entry, Entry::Started { .. })).unwrap_or_default();
+    let lost = if is_kept { last } else { entries.len() };
+    for entry in &mut entries[..lost] {
+        if let Entry::Ended { verdict, .. } = entry
+            && verdict.reach() == Reach::Applied
+        {
+            *verdict = verdict.with_reach(Reach::AppliedUnread).with_advice(Advice::Retry);
         }
     }
     History::replay(&entries).map_err(|illegal| {

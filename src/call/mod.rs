@@ -142,14 +142,23 @@ impl Operation {
         method_kind(&self.call.submission.method) == MethodKind::Safe
     }
 
-    fn end(&mut self, outcome: Outcome) -> Result<Response, Error> {
-        let call = &mut self.call;
-        let history = &self.history;
-        if history.attempts() == 0
-            && let Some(key) = &call.submission.key
+    /// Gives its key back if nothing was sent under it, nor will be: what is on record may go on.
+    fn release_key(&self) {
+        #[cfg(feature = "journal")]
+        if self.call.logbook.as_ref().is_some_and(|book| book.is_on_record()) {
+            return;
+        }
+        if self.history.attempts() == 0
+            && let Some(key) = &self.call.submission.key
         {
             key.release();
         }
+    }
+
+    fn end(&mut self, outcome: Outcome) -> Result<Response, Error> {
+        self.release_key();
+        let call = &mut self.call;
+        let history = &self.history;
         // Another operation began under a clone of this key: what that one sent is not known here.
         let contested = call.submission.key.as_ref().is_some_and(IdempotencyKey::is_contested);
         let effect = history.effect_with(contested);

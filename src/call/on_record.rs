@@ -135,13 +135,9 @@ impl Operation {
         effect: Effect,
         failure: JournalError,
     ) -> Error {
+        self.release_key();
         let call = &mut self.call;
         let key = call.submission.key.take();
-        if self.history.attempts() == 0
-            && let Some(key) = &key
-        {
-            key.release();
-        }
         let record = Record {
             effect,
             operation: call.submission.id.take().or_else(|| key.as_ref().map(OperationId::of_key)),

@@ -4,7 +4,7 @@ mod resume;
 use std::sync::Arc;
 
 use crate::client::Client;
-use crate::desk::{Desk, replayed};
+use crate::desk::{Desk, replayed_as};
 use crate::engine::{Again, Effect, History, Outcome, Policy, Reach};
 use crate::error::Error;
 use crate::journal::{Claim, Journal, JournalError, JournalErrorKind, Scope, Status, Stored};
@@ -276,11 +276,8 @@ impl Client {
             Status::Open | Status::Closed => false,
         };
         // An answer that a list leaves out was kept all the same, or the row were open.
-        let history = if stored.status() == Status::Closed {
-            History::replay(stored.entries()).map_err(damaged)?
-        } else {
-            replayed(&stored).map_err(damaged)?
-        };
+        let is_kept = stored.status() == Status::Closed || stored.answer().is_some();
+        let history = replayed_as(&stored, is_kept).map_err(damaged)?;
         let policy = self.inner.policy.key_lifetime(self.inner.policy.key_life().min(stored.identity().key_lifetime()));
         let state = if is_worked_on { RecordState::Running } else { state(&history, &policy) };
         Ok(OperationRecord { stored, history, policy, state })

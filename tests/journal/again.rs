@@ -1,10 +1,11 @@
 //! What asking again does, row by row.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oncekey::journal::Memory;
 use oncekey::sandbox::{Fault, Sandbox};
-use oncekey::{Client, Effect, ErrorKind, IdempotencyKey, Profile, RecordState, Retry};
+use oncekey::{Client, Effect, ErrorKind, IdempotencyKey, Parts, Profile, RecordState, Retry};
 
 use crate::reports::age;
 use crate::support::{Folder, builder, client, pay};
@@ -300,6 +301,26 @@ async fn without_an_id_the_key_is_the_id() {
     let from_record = client.resume(id.as_str()).send().await.unwrap();
     assert_eq!(from_record.bytes(), answer.bytes());
     assert_eq!((sandbox.executions(), sandbox.requests().len()), (1, 2));
+}
+
+#[tokio::test]
+async fn a_key_on_record_is_no_other_operations() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    for builder in [builder().journal(folder.journal().await), builder().journal(Memory::new())] {
+        let is_first = AtomicBool::new(true);
+        let late = move |_: &mut Parts<'_>| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+            if is_first.swap(false, Ordering::Relaxed) { Err("no token yet".into()) } else { Ok(()) }
+        };
+        let client = builder.authorize(late).build().unwrap();
+        let key = IdempotencyKey::random();
+        let payment = || client.post(sandbox.url("/payments")).body("x").idempotency_key(&key);
+        // Nothing was sent under it, and yet it may be resumed.
+        assert_eq!(payment().send().await.unwrap_err().kind(), ErrorKind::Authorize);
+        assert_eq!(payment().operation("order-1").send().await.unwrap_err().kind(), ErrorKind::Mismatch);
+        assert_eq!(payment().send().await.unwrap().key(), Some(&key));
+    }
+    assert_eq!((sandbox.executions(), sandbox.requests().len()), (2, 2));
 }
 
 #[tokio::test]

@@ -26,7 +26,7 @@ async fn number(connection: &mut SqliteConnection, sql: &'static str) -> i64 {
     connection.fetch_one(sql).await.unwrap().get(0)
 }
 
-fn operation(id: &str) -> NewOperation {
+pub(crate) fn operation(id: &str) -> NewOperation {
     let identity = Identity::new(OperationId::from(id), Scope::new("verifika", ""), Fingerprint::from_bytes([1; 32]))
         .with_key(Some(id.into()), Duration::from_secs(60));
     let url = "https://api.example/pay".parse().unwrap();

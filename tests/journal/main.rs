@@ -14,5 +14,7 @@ mod pages;
 mod payctl;
 mod processes;
 mod programs;
+mod pruned;
 mod reports;
+mod shared;
 mod support;

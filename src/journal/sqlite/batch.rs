@@ -94,6 +94,9 @@ pub(super) async fn all(
     let answers: Vec<(i64, &Blob)> =
         placed.iter().filter_map(|(row, seq)| row.answer.as_ref().map(|answer| (*seq, answer))).collect();
     blobs(connection, "INSERT OR REPLACE INTO answer VALUES", &answers).await?;
+    let outdated: Vec<i64> = placed.iter().filter(|(row, _)| row.outdates).map(|(_, seq)| *seq).collect();
+    chunked(connection, "DELETE FROM answer WHERE op IN (VALUES ", ")", 1, &outdated, |query, seq| query.bind(*seq))
+        .await?;
     statuses(connection, &placed, places).await?;
     Ok(seqs)
 }

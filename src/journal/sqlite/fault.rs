@@ -33,6 +33,10 @@ pub(super) fn of(error: &sqlx::Error) -> JournalError {
     JournalError::new(kind, what).with_source(error.to_string())
 }
 
+pub(super) fn is_unopened(error: &sqlx::Error) -> bool {
+    code(error) == Some(CANTOPEN)
+}
+
 pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     matches!(code(error), Some(BUSY | LOCKED))
 }

@@ -75,7 +75,8 @@ fn is_locked(path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(error),
     };
-    match file.try_lock() {
+    // Shared, so that two who look at once do not take each other for the owner.
+    match file.try_lock_shared() {
         Ok(()) => Ok(false),
         Err(TryLockError::WouldBlock) => Ok(true),
         Err(TryLockError::Error(error)) => Err(error),
@@ -87,7 +88,7 @@ fn sweep(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if let Ok(file) = File::open(&path)
-            && file.try_lock().is_ok()
+            && file.try_lock_shared().is_ok()
         {
             // While it is locked, so that nobody new can hold it.
             let _ = fs::remove_file(&path);

@@ -41,7 +41,9 @@ pub use open::SqliteBuilder;
 /// and `secure_delete`; beside it lie SQLite's own `-wal` and `-shm` and the
 /// folder `.owners` of locks, by which one process tells that another died.
 /// Files are readable by their owner alone. It must be on a local disk: neither
-/// WAL nor the locks are to be trusted on a network's.
+/// WAL nor the locks are to be trusted on a network's. A program that has it
+/// open must not read or copy the file itself: closing it afterwards drops the
+/// locks that SQLite holds on it.
 ///
 /// Dropping the last clone flushes and closes it, for which the thread that
 /// drops it waits. `std::process::exit` drops nothing: call
@@ -53,7 +55,7 @@ pub struct Sqlite {
 
 struct Inner {
     path: PathBuf,
-    instance: Instance,
+    instance: Arc<Instance>,
     form: Form,
     /// None once it was closed.
     jobs: Mutex<Option<mpsc::UnboundedSender<Job>>>,
@@ -249,11 +251,11 @@ impl Sqlite {
         reader: SqliteConnection,
         form: Form,
     ) -> Result<Self, JournalError> {
-        let instance = Instance::new(path)?;
+        let instance = Arc::new(Instance::new(path)?);
         let (jobs, queued) = mpsc::unbounded_channel();
         let (queries, asked) = mpsc::unbounded_channel();
         let threads = vec![
-            spawn("oncekey-journal-writer", Writer::new(writer, instance.owner(), queued).run())?,
+            spawn("oncekey-journal-writer", Writer::new(writer, Arc::clone(&instance), queued).run())?,
             spawn("oncekey-journal-reader", reader::run(reader, asked))?,
         ];
         Ok(Self {
@@ -312,12 +314,16 @@ impl Inner {
     }
 
     fn query(&self, query: Query) -> Result<(), JournalError> {
+        if self.is_closed() {
+            return Err(closed());
+        }
         let queries = self.queries.lock().unwrap_or_else(PoisonError::into_inner);
         queries.as_ref().and_then(|queries| queries.send(query).ok()).ok_or_else(closed)
     }
 
     fn is_closed(&self) -> bool {
-        self.queries.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.as_ref().is_none_or(|jobs| jobs.is_closed())
     }
 
     fn hang_up(&self) {
@@ -401,7 +407,6 @@ impl Journal for Sqlite {
             self.inner.ask(Job::Close(reply))?;
             let outcome = outcome.await.unwrap_or_else(|_| Err(lost()));
             self.inner.hang_up();
-            self.inner.instance.give_up();
             outcome
         })
     }

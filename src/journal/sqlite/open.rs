@@ -1,5 +1,5 @@
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -243,8 +243,12 @@ impl SqliteBuilder {
 
     async fn opened(self, path: &Path) -> Result<Sqlite, JournalError> {
         let options = SqliteConnectOptions::new().filename(path);
-        let writer = options.connect().await.map_err(|error| fault::of(&error))?;
-        let reader = options.connect().await.map_err(|error| fault::of(&error))?;
+        let unopened = |error: sqlx::Error| match fault::is_unopened(&error) {
+            true => unusable(path, &io::ErrorKind::PermissionDenied.into()),
+            false => fault::of(&error),
+        };
+        let writer = options.connect().await.map_err(unopened)?;
+        let reader = options.connect().await.map_err(unopened)?;
         self.started(path, writer, reader).await
     }
 
@@ -293,6 +297,8 @@ async fn set_up(connection: &mut SqliteConnection) -> Result<(), JournalError> {
     connection.execute(settings).await.map(|_| ()).map_err(|error| fault::of(&error))
 }
 
+/// The file itself is opened by SQLite alone: whoever closes a file drops every lock that the process
+/// has on it, and without those of a journal that is open another process takes its log away.
 fn existing(path: &Path) -> Result<(), JournalError> {
     let metadata = path.metadata().map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound && !folder(path).is_dir() {
@@ -304,7 +310,7 @@ fn existing(path: &Path) -> Result<(), JournalError> {
         let what = format!("{} is no file: give the path of the journal's own file", path.display());
         return Err(JournalError::new(JournalErrorKind::Setting, what));
     }
-    File::open(path).map(|_| ()).map_err(|error| unusable(path, &error))
+    Ok(())
 }
 
 /// Makes the file, readable by its owner alone; false where there is one.

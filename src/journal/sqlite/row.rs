@@ -86,6 +86,8 @@ pub(super) struct Row {
     pub(super) position: i64,
     pub(super) entries: Vec<String>,
     pub(super) answer: Option<Blob>,
+    /// The answer on record is an earlier one's, and this one's is not kept.
+    pub(super) outdates: bool,
     pub(super) amendment: Option<Amendment>,
     pub(super) status: Status,
     pub(super) flushed: bool,
@@ -141,6 +143,7 @@ impl Row {
             position: 0,
             entries: operation.entries.iter().map(codec::encode_entry).collect(),
             answer: None,
+            outdates: false,
             amendment: None,
             status: operation.status,
             flushed: true,
@@ -164,11 +167,15 @@ impl Row {
             })
             .transpose()?;
         let answer = append.answer.as_ref().map(|answer| form.answer(&append.id, answer)).transpose()?.flatten();
+        // What names a status resource is all that it can be asked after by.
+        let is_linked =
+            append.entries.iter().any(|entry| matches!(entry, Entry::Ended { verdict, .. } if verdict.linked()));
         Ok(Self {
             id: append.id.clone(),
             new: None,
             position: integer(append.position as u64),
             entries: append.entries.iter().map(codec::encode_entry).collect(),
+            outdates: append.answer.is_some() && answer.is_none() && !is_linked,
             answer,
             amendment,
             status: append.status,

@@ -11,11 +11,11 @@ const APPLICATION: i64 = 0x6f6e_6b79;
 /// The steps from one version of the tables to the next; the file's
 /// `user_version` counts those that were taken.
 ///
-/// `op` is never updated and grows at its end: a row with a random key of its
-/// own as its place would cost a page for every operation. `name` stands for the
-/// id in the one index whose pages are written at random, where it is half as
-/// long as a UUID's text. `live` holds the few that have no end, so that lists
-/// do not read the many that have.
+/// `op` is updated only where a corrected request is pruned, and grows at its
+/// end: a row with a random key of its own as its place would cost a page for
+/// every operation. `name` stands for the id in the one index whose pages are
+/// written at random, where it is half as long as a UUID's text. `live` holds
+/// the few that have no end, so that lists do not read the many that have.
 const MIGRATIONS: [&str; 1] = ["
     CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
     CREATE TABLE op (

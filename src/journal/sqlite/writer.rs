@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::batch::{self, Places};
 use super::fault;
+use super::instance::Instance;
 use super::row::{Row, name};
-use crate::engine::Owner;
 use crate::journal::{JournalError, JournalErrorKind};
 use crate::runtime;
 use crate::submission::OperationId;
@@ -70,7 +70,7 @@ const MOMENTS: u32 = 5;
 /// For how long a lock is tried for.
 #[derive(Clone, Copy)]
 enum Tries {
-    /// As long as somebody waits for it.
+    /// As long as somebody waits for what is queued.
     WhileAsked,
     AtMost(u32),
 }
@@ -79,9 +79,11 @@ enum Tries {
 /// transaction, and so shares its flush.
 pub(super) struct Writer {
     connection: SqliteConnection,
-    owner: [u8; 16],
+    instance: Arc<Instance>,
     jobs: mpsc::UnboundedReceiver<Job>,
     queue: VecDeque<Job>,
+    /// What nobody here works on any more; kept until it is on record.
+    released: Vec<OperationId>,
     places: Places,
     /// The connection's `synchronous`.
     flushes: Option<bool>,
@@ -95,12 +97,17 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(connection: SqliteConnection, owner: Owner, jobs: mpsc::UnboundedReceiver<Job>) -> Self {
+    pub(super) fn new(
+        connection: SqliteConnection,
+        instance: Arc<Instance>,
+        jobs: mpsc::UnboundedReceiver<Job>,
+    ) -> Self {
         Self {
             connection,
-            owner: batch::encode_owner(owner),
+            instance,
             jobs,
             queue: VecDeque::new(),
+            released: Vec::new(),
             places: Places::default(),
             flushes: None,
             unflushed: false,
@@ -117,10 +124,14 @@ impl Writer {
                 break;
             }
         }
+        // Whatever its owner leaves is free.
+        self.released.clear();
         let flushed = self.flush(PATIENT).await;
         let closed = self.connection.close().await.map_err(|error| fault::of(&error));
         // Whoever asks anything after this finds the channel closed.
         self.jobs.close();
+        // Here, since whoever asked for the end may not wait for it.
+        self.instance.give_up();
         while let Ok(job) = self.jobs.try_recv() {
             self.queue.push_back(job);
         }
@@ -149,7 +160,7 @@ impl Writer {
         if !self.queue.is_empty() {
             return true;
         }
-        let job = if self.unflushed {
+        let job = if self.unflushed || !self.released.is_empty() {
             match runtime::within(LATEST_FLUSH, self.jobs.recv()).await {
                 Ok(job) => job,
                 Err(_) => {
@@ -194,7 +205,11 @@ impl Writer {
     }
 
     fn drop_withdrawn(&mut self) {
-        self.queue.retain(|job| !matches!(job, Job::Write(write) if write.ticket.is_withdrawn()));
+        self.queue.retain(|job| match job {
+            Job::Write(write) => !write.ticket.is_withdrawn(),
+            Job::Flush(reply) => !reply.is_closed(),
+            Job::Release(_) | Job::Prune(..) | Job::Close(_) => true,
+        });
     }
 
     async fn write(&mut self) {
@@ -231,6 +246,7 @@ impl Writer {
         let rest = self.queue.split_off(ready(&self.queue));
         for job in std::mem::replace(&mut self.queue, rest) {
             match job {
+                Job::Release(id) => self.released.push(id),
                 // A transaction that is not flushed must not take what has to be.
                 job if !flushed && wants_flush(&job) => left.push_back(job),
                 Job::Write(write) if write.ticket.begin() => taken.push(write),
@@ -241,7 +257,7 @@ impl Writer {
         left.append(&mut self.queue);
         self.queue = left;
         let answered = taken.len();
-        let outcomes = self.transact(&taken, &others, flushed).await;
+        let outcomes = self.transact(&taken, flushed).await;
         self.expected = answered + self.queue.len() + self.jobs.len();
         for (write, outcome) in taken.into_iter().zip(outcomes.writes) {
             let _ = write.reply.send(outcome);
@@ -274,7 +290,7 @@ impl Writer {
                 Tries::WhileAsked => {
                     self.gather();
                     self.drop_withdrawn();
-                    !self.queue.is_empty()
+                    self.queue.iter().any(|job| matches!(job, Job::Write(_) | Job::Flush(_)))
                 }
             };
             if !goes_on {
@@ -285,8 +301,8 @@ impl Writer {
     }
 
     /// Writes and commits; the transaction is closed in any case.
-    async fn transact(&mut self, writes: &[Box<Write>], others: &[Job], flushed: bool) -> Outcomes {
-        let written = self.write_all(writes, others, flushed).await;
+    async fn transact(&mut self, writes: &[Box<Write>], flushed: bool) -> Outcomes {
+        let written = self.write_all(writes, flushed).await;
         let (seqs, committed) = match written {
             Ok(seqs) => match self.connection.execute("COMMIT").await {
                 Ok(_) => (seqs, Ok(())),
@@ -312,20 +328,25 @@ impl Writer {
             }
             outcomes.push(seq.map(|_| ()));
         }
-        for job in others {
-            if let Job::Release(id) = job {
-                self.places.forget(id);
-            }
-        }
+        self.released.clear();
         Outcomes { writes: outcomes, rest: Ok(()) }
     }
 
     async fn write_all(
         &mut self,
         writes: &[Box<Write>],
-        others: &[Job],
         flushed: bool,
     ) -> Result<Vec<Result<i64, JournalError>>, sqlx::Error> {
+        // First, since the writes may be of those who took it up next.
+        let owner = batch::encode_owner(self.instance.owner());
+        for id in &self.released {
+            self.places.forget(id);
+            sqlx::query("UPDATE live SET owner = NULL WHERE owner = ? AND op = (SELECT seq FROM op WHERE name = ?)")
+                .bind(&owner[..])
+                .bind(name(id))
+                .execute(&mut self.connection)
+                .await?;
+        }
         let rows: Vec<&Row> = writes.iter().map(|write| &write.row).collect();
         self.connection.execute("SAVEPOINT batch").await?;
         let at_once = if rows.iter().any(|row| batch::needs_a_look(row)) {
@@ -351,17 +372,6 @@ impl Writer {
                 seqs
             }
         };
-        for job in others {
-            if let Job::Release(id) = job {
-                sqlx::query(
-                    "UPDATE live SET owner = NULL WHERE owner = ? AND op = (SELECT seq FROM op WHERE name = ?)",
-                )
-                .bind(&self.owner[..])
-                .bind(name(id))
-                .execute(&mut self.connection)
-                .await?;
-            }
-        }
         if flushed && seqs.iter().all(Result::is_err) {
             // A commit that writes nothing flushes nothing.
             self.connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'flush'").await?;
@@ -381,18 +391,18 @@ impl Writer {
                 Job::Flush(reply) => {
                     let _ = reply.send(Err(error.again()));
                 }
-                Job::Release(_) => {}
+                Job::Release(id) => self.released.push(id),
                 Job::Prune(..) | Job::Close(_) => self.queue.push_back(job),
             }
         }
     }
 
     async fn flush(&mut self, tries: Tries) -> Result<(), JournalError> {
-        if !self.unflushed {
+        if !self.unflushed && self.released.is_empty() {
             return Ok(());
         }
         self.begin(true, tries).await?;
-        self.transact(&[], &[], true).await.rest
+        self.transact(&[], true).await.rest
     }
 
     async fn prune(&mut self) {
@@ -426,6 +436,12 @@ impl Writer {
                     return Err(fault::of(&error));
                 }
             }
+            // So do the callers of this process.
+            self.gather();
+            self.drop_withdrawn();
+            if let Some(Job::Write(_) | Job::Release(_) | Job::Flush(_)) = self.queue.front() {
+                self.write().await;
+            }
         }
         self.flush(PATIENT).await?;
         // What was dropped must not linger in the write-ahead log.
@@ -453,6 +469,10 @@ async fn prune_step(
     let old = "op IN (SELECT seq FROM op WHERE seq > ?1 AND seq <= ?2 AND created_at <= ?3
                AND NOT EXISTS (SELECT 1 FROM live WHERE live.op = seq))";
     let mut pruned = 0;
+    // Of a corrected request the fingerprint stays: by it the operation is told from another.
+    let newest = "SELECT fingerprint FROM amendment WHERE op = op.seq ORDER BY version DESC LIMIT 1";
+    let kept = format!("UPDATE op SET fingerprint = ({newest}) WHERE seq IN (SELECT op FROM amendment WHERE {old})");
+    sqlx::query(sqlx::AssertSqlSafe(kept)).bind(after).bind(last).bind(before).execute(&mut *connection).await?;
     for (table, counts) in [("request", true), ("amendment", false), ("answer", false)] {
         let done = sqlx::query(sqlx::AssertSqlSafe(format!("DELETE FROM {table} WHERE {old}")))
             .bind(after)
