@@ -63,7 +63,8 @@ struct Inner {
 
 impl Sqlite {
     /// Opens the journal at this path, which must be there: a missing file is
-    /// an error, since an empty journal has forgotten every operation.
+    /// an error, and so is an empty one, since an empty journal has forgotten
+    /// every operation.
     ///
     /// ```no_run
     /// # async fn example() -> Result<(), oncekey::journal::JournalError> {

@@ -1,5 +1,5 @@
 use std::fmt;
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -134,7 +134,7 @@ impl SqliteBuilder {
     pub async fn open(self, path: impl AsRef<Path>) -> Result<Sqlite, JournalError> {
         let path = path.as_ref();
         existing(path)?;
-        self.opened(path).await
+        self.opened(path, schema::Tables::MustBeThere).await
     }
 
     /// Makes a file. See [`Sqlite::create`].
@@ -162,10 +162,11 @@ impl SqliteBuilder {
     pub async fn create(self, path: impl AsRef<Path>) -> Result<Sqlite, JournalError> {
         let path = path.as_ref();
         if !made(path)? {
+            existing(path)?;
             let what = format!("{} is there already: `open` it", path.display());
             return Err(JournalError::new(JournalErrorKind::Exists, what));
         }
-        self.opened(path).await
+        self.opened(path, schema::Tables::MayBeMade).await
     }
 
     /// Opens the file, or makes it. See [`Sqlite::open_or_create`].
@@ -193,7 +194,7 @@ impl SqliteBuilder {
         if !made(path)? {
             existing(path)?;
         }
-        self.opened(path).await
+        self.opened(path, schema::Tables::MayBeMade).await
     }
 
     /// Takes two connections of a pool for good. See [`Sqlite::from_pool`].
@@ -238,14 +239,14 @@ impl SqliteBuilder {
         let (Some(writer), Some(reader)) = (pair.pop(), pair.pop()) else {
             return Err(JournalError::new(JournalErrorKind::Io, "the pool gave no connections"));
         };
-        self.started(&path, writer, reader).await
+        self.started(&path, writer, reader, schema::Tables::MayBeMade).await
     }
 
-    async fn opened(self, path: &Path) -> Result<Sqlite, JournalError> {
+    async fn opened(self, path: &Path, tables: schema::Tables) -> Result<Sqlite, JournalError> {
         let options = SqliteConnectOptions::new().filename(path);
-        let writer = options.connect().await.map_err(|error| fault::of(&error))?;
-        let reader = options.connect().await.map_err(|error| fault::of(&error))?;
-        self.started(path, writer, reader).await
+        let writer = options.connect().await.map_err(|error| fault::opening(path, &error))?;
+        let reader = options.connect().await.map_err(|error| fault::opening(path, &error))?;
+        self.started(path, writer, reader, tables).await
     }
 
     async fn started(
@@ -253,9 +254,10 @@ impl SqliteBuilder {
         path: &Path,
         mut writer: SqliteConnection,
         mut reader: SqliteConnection,
+        tables: schema::Tables,
     ) -> Result<Sqlite, JournalError> {
         set_up(&mut writer).await?;
-        self.form.fingerprint_key = super::while_locked(async || schema::prepare(&mut writer).await).await?;
+        self.form.fingerprint_key = super::while_locked(async || schema::prepare(&mut writer, tables).await).await?;
         set_up(&mut reader).await?;
         // Ids are random, and so is the order of their index: where it fits the cache, and many
         // commits share a checkpoint, a file with many rows is nearly as fast as an empty one.
@@ -290,6 +292,9 @@ async fn set_up(connection: &mut SqliteConnection) -> Result<(), JournalError> {
     connection.execute(settings).await.map(|_| ()).map_err(|error| fault::of(&error))
 }
 
+/// It is looked at and not opened: closing a file takes away all locks that this process holds on
+/// it (POSIX), SQLite's of another connection too, and whoever closes the file next then removes
+/// the log that is still written to.
 fn existing(path: &Path) -> Result<(), JournalError> {
     let metadata = path.metadata().map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound && !folder(path).is_dir() {
@@ -301,7 +306,7 @@ fn existing(path: &Path) -> Result<(), JournalError> {
         let what = format!("{} is no file: give the path of the journal's own file", path.display());
         return Err(JournalError::new(JournalErrorKind::Setting, what));
     }
-    File::open(path).map(|_| ()).map_err(|error| unusable(path, &error))
+    Ok(())
 }
 
 /// Makes the file, readable by its owner alone; false where there is one.
