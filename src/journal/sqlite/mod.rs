@@ -40,6 +40,9 @@ pub use open::SqliteBuilder;
 /// The file is in WAL mode, with `synchronous=FULL` for what must be durable
 /// and `secure_delete`; beside it lie SQLite's own `-wal` and `-shm` and the
 /// folder `.owners` of locks, by which one process tells that another died.
+/// The `-wal` is part of the journal, and after a kill it holds what came last:
+/// whoever moves, copies or mounts the file must take it along.
+///
 /// Files are readable by their owner alone. It must be on a local disk: neither
 /// WAL nor the locks are to be trusted on a network's.
 ///
