@@ -41,7 +41,9 @@ pub use open::SqliteBuilder;
 /// and `secure_delete`; beside it lie SQLite's own `-wal` and `-shm` and the
 /// folder `.owners` of locks, by which one process tells that another died.
 /// The `-wal` is part of the journal, and after a kill it holds what came last:
-/// whoever moves, copies or mounts the file must take it along.
+/// whoever moves, copies or mounts the file must take it along. No other code
+/// of this process may open the file, not to copy it either: closing it takes
+/// away the locks that SQLite has on it (POSIX). Another process may.
 ///
 /// Files are readable by their owner alone. It must be on a local disk: neither
 /// WAL nor the locks are to be trusted on a network's.
