@@ -22,7 +22,7 @@ use hmac::{Hmac, Mac};
 use oncekey::journal::Sqlite;
 use oncekey::sandbox::{Execution, Fault, Sandbox, SeenRequest};
 use oncekey::{
-    Authorize, Client, ClientBuilder, Doubtful, Effect, Error, Found, Parts, Poll, Profile, Response, Retry,
+    Authorize, Client, ClientBuilder, Doubtful, Effect, Error, ErrorKind, Found, Parts, Poll, Profile, Response, Retry,
 };
 use sha2::Sha256;
 
@@ -186,6 +186,8 @@ fn told(end: &Result<Response, Error>) -> String {
         Ok(response) if response.attempts().is_empty() => return "paid, from the record".to_owned(),
         Ok(response) if response.is_replay() => return "paid, as a replay tells".to_owned(),
         Ok(_) => return "paid".to_owned(),
+        // The id is another charge's, and so is the effect: this one was not sent.
+        Err(error) if error.kind() == ErrorKind::Mismatch => return format!("NOT SENT: {error}"),
         Err(error) => error,
     };
     match error.effect() {
@@ -222,7 +224,11 @@ async fn run(bot: &Bot, table: &[Subscription], before: impl Fn(&Subscription)) 
             subscription.currency,
             told(&end)
         );
-        ends.insert(subscription.operation(&bot.month), end.err().map(|error| error.effect()));
+        let effect = |error: Error| match error.kind() {
+            ErrorKind::Mismatch => Effect::NotApplied,
+            _ => error.effect(),
+        };
+        ends.insert(subscription.operation(&bot.month), end.err().map(effect));
     }
     bot.report().await?;
     let count = |what: &[Option<Effect>]| ends.values().filter(|end| what.contains(end)).count();

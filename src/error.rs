@@ -13,7 +13,8 @@ pub(crate) type Cause = Box<dyn StdError + Send + Sync>;
 /// Why an operation has no final answer, and whether it took effect.
 ///
 /// Ask [`Error::effect`] first: it is folded over all attempts. The kind and
-/// the last answer say why.
+/// the last answer say why. Only with [`ErrorKind::Mismatch`] it is the effect
+/// of another request: of the one on record under the id.
 ///
 /// ```
 /// use oncekey::{Effect, Error};

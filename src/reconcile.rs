@@ -52,7 +52,7 @@ pub trait Reconcile: Send + Sync {
     /// # Errors
     ///
     /// Any: the effect stays unknown, and it is looked up again when the
-    /// operation is asked for again.
+    /// operation is asked for again. The caller is not told it: log it here.
     fn reconcile(
         &self,
         doubtful: &Doubtful<'_>,

@@ -186,6 +186,31 @@ fn every_public_function_has_an_example() {
     assert!(without.is_empty(), "no example: {without:#?}");
 }
 
+/// Whoever gave a wrong argument is to see the line where it stands.
+#[test]
+fn what_panics_names_its_caller() {
+    let (mut seen, mut without) = (0, Vec::new());
+    for file in sources("src") {
+        let (mut panics, mut is_tracked) = (false, false);
+        for line in fs::read_to_string(&file).unwrap().lines().map(str::trim) {
+            panics |= line == "/// # Panics";
+            is_tracked |= line == "#[track_caller]";
+            if line.starts_with("pub fn ") {
+                // A hook's own panic is passed on.
+                if panics && !line.starts_with("pub fn send(self)") {
+                    seen += 1;
+                    if !is_tracked {
+                        without.push(format!("{}: {line}", file.display()));
+                    }
+                }
+                (panics, is_tracked) = (false, false);
+            }
+        }
+    }
+    assert!(seen > 15, "only {seen} functions that panic were found");
+    assert!(without.is_empty(), "no `#[track_caller]`: {without:#?}");
+}
+
 #[test]
 fn there_is_one_clock_one_timer_and_one_source_of_randomness() {
     let words = ["SystemTime::now", "Instant::now", "tokio::time", "getrandom::fill", "getrandom::u64"];

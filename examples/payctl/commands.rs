@@ -87,6 +87,10 @@ impl Desk {
 
     /// Until it has an end or is interrupted. Meanwhile the client's hook shows how it goes.
     async fn carry(&self, id: &str, sending: impl Future<Output = Result<Response, Error>>) -> Done {
+        // Another process is waited for, and no event tells so.
+        if self.lookup(id).await.is_some_and(|record| record.state() == RecordState::Running) {
+            self.progress.waits(id);
+        }
         let mut sending = Box::pin(sending);
         let ended = tokio::select! {
             biased;

@@ -72,6 +72,14 @@ impl Progress {
         }
     }
 
+    /// Somebody else works on it, and this command is next.
+    pub(crate) fn waits(&self, id: &str) {
+        let id = words::line(id);
+        let line = format!("{id}: another process works on it; waiting for its end");
+        self.tell_pipe(&line);
+        self.rewrite(self.payments().entry(id).or_default(), &line);
+    }
+
     /// Prints beside what is shown.
     pub(crate) fn beside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &self.form {

@@ -33,6 +33,7 @@ impl Client {
     /// Inside a runtime, or if the TLS backend or the thread cannot be had, as
     /// `reqwest::blocking::Client::new` does. [`Client::builder`] gives an error
     /// instead.
+    #[track_caller]
     pub fn new() -> Self {
         Self::builder().build().expect("outside of a runtime, with a thread and TLS to be had")
     }

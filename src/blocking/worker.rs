@@ -32,7 +32,7 @@ pub(super) enum Lost {
 }
 
 pub(super) const INSIDE: &str = "a blocking call inside a tokio runtime, whose other tasks it would hold up: use the async \
-     `oncekey::Client` there, or a thread of its own";
+     `oncekey::Client` there, or a thread of its own that is none of `spawn_blocking`'s";
 
 const GONE: &str = "the blocking client's thread is gone: build another client";
 

@@ -376,7 +376,8 @@ impl ClientBuilder {
     }
 
     /// Makes the delays that are drawn repeatable, for tests: those that
-    /// [`Event::Waiting`](crate::Event::Waiting) tells. Keys stay random.
+    /// [`Event::Waiting`](crate::Event::Waiting) tells, less what has passed
+    /// of them by then. Keys stay random.
     ///
     /// ```
     /// let client = oncekey::Client::builder().entropy_seed(7).build()?;

@@ -107,6 +107,7 @@ impl Client {
     ///
     /// If the TLS backend cannot be initialised, as `reqwest::Client::new`
     /// does. [`Client::builder`] gives an error instead.
+    #[track_caller]
     pub fn new() -> Self {
         Self::builder().build().expect("the defaults are valid and TLS can be initialised")
     }

@@ -50,6 +50,7 @@ impl Memory {
     /// # Panics
     ///
     /// If the operating system's random generator fails.
+    #[track_caller]
     pub fn new() -> Self {
         let bytes = || runtime::random_bytes().expect("the operating system has a random generator");
         let mut fingerprint_key = [0; 32];

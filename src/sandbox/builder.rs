@@ -41,6 +41,7 @@ impl SandboxBuilder {
     /// # Panics
     ///
     /// When `name` cannot be the name of a header.
+    #[track_caller]
     pub fn key_header(mut self, name: &str) -> Self {
         self.config.key_header = header_name(name);
         self
@@ -87,6 +88,7 @@ impl SandboxBuilder {
     /// # Panics
     ///
     /// When they cannot be the name and the value of a header.
+    #[track_caller]
     pub fn replay_header(mut self, name: &str, value: &str) -> Self {
         self.config.replay_mark = Some((header_name(name), header_value(value)));
         self
@@ -224,6 +226,7 @@ impl SandboxBuilder {
     /// # Panics
     ///
     /// When `value` cannot be the value of a header.
+    #[track_caller]
     pub fn in_progress_retry_after(mut self, value: impl AsRef<str>) -> Self {
         self.config.in_progress_retry_after = Some(header_value(value.as_ref()));
         self
@@ -315,6 +318,7 @@ impl SandboxBuilder {
     /// # Panics
     ///
     /// When `status` is not within 100 to 999.
+    #[track_caller]
     pub fn reuse_status(mut self, status: u16) -> Self {
         self.config.reuse_status = status_code(status);
         self

@@ -55,24 +55,27 @@ impl Default for Config {
     }
 }
 
+#[track_caller]
 pub(super) fn header_name(name: &str) -> HeaderName {
     match HeaderName::from_bytes(name.as_bytes()) {
         Ok(name) => name,
-        Err(_) => panic!("not the name of a header: {name:?}"),
+        Err(_) => panic!("{name:?} is not the name of a header"),
     }
 }
 
 /// The value is not printed: it may be a secret.
+#[track_caller]
 pub(super) fn header_value(value: &str) -> HeaderValue {
     match HeaderValue::from_bytes(value.as_bytes()) {
         Ok(value) => value,
-        Err(_) => panic!("not the value of a header"),
+        Err(_) => panic!("a header's value holds a character that a header cannot"),
     }
 }
 
+#[track_caller]
 pub(super) fn status_code(status: u16) -> StatusCode {
     match StatusCode::from_u16(status) {
         Ok(status) => status,
-        Err(_) => panic!("not a status: {status}"),
+        Err(_) => panic!("{status} is no status: give 100 to 999"),
     }
 }

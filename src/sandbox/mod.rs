@@ -216,7 +216,7 @@ impl Sandbox {
         self.addr
     }
 
-    /// `http://127.0.0.1:PORT` followed by `path`.
+    /// `http://127.0.0.1:PORT` followed by `path`, whose first slash may be left out.
     ///
     /// ```
     /// # use oncekey::sandbox::Sandbox;
@@ -230,7 +230,9 @@ impl Sandbox {
     /// ```
     #[must_use]
     pub fn url(&self, path: impl AsRef<str>) -> String {
-        format!("http://{}{}", self.addr, path.as_ref())
+        let path = path.as_ref();
+        let slash = if path.is_empty() || path.starts_with('/') { "" } else { "/" };
+        format!("http://{}{slash}{path}", self.addr)
     }
 
     /// Scripts what goes wrong next: each fault is used up by one request, in the order in which

@@ -55,6 +55,11 @@ async fn another_process_on_the_same_journal_charges_nothing_twice() {
 
     charged(&sandbox, &journal, &table, "2027-01").await.exits(0).says("2 paid, 0 not paid, 0 unknown\n");
     assert_eq!((sandbox.executions(), sandbox.requests().len()), (4, 5), "another month is another charge");
+
+    std::fs::write(&table, "id,customer,cents,currency\nsub_1,z@example.com,900,eur\n").unwrap();
+    let another = charged(&sandbox, &journal, &table, "2027-01").await.exits(0);
+    another.says("900 eur: NOT SENT: the operation's id is on record with another request; it was carried out\n");
+    assert_eq!(sandbox.requests().len(), 5);
 }
 
 /// One run against a server outside of it.

@@ -244,9 +244,33 @@ async fn a_path_that_cannot_be_a_journal_is_named() {
     assert_eq!(no_folder.kind(), JournalErrorKind::Missing);
     assert!(no_folder.to_string().contains("nowhere"), "{no_folder}");
     assert_eq!(Sqlite::open(folder.path()).await.unwrap_err().kind(), JournalErrorKind::Setting);
+    assert_eq!(Sqlite::create(folder.path()).await.unwrap_err().kind(), JournalErrorKind::Setting);
     Sqlite::create(&file).await.unwrap();
     assert_eq!(Sqlite::create(&file).await.unwrap_err().kind(), JournalErrorKind::Exists);
     assert!(Sqlite::open(&file).await.is_ok() && Sqlite::open_or_create(&file).await.is_ok());
+}
+
+/// SQLite's locks on the file are POSIX's, which a process loses when it opens and closes the file
+/// beside it. Without them the next program that closes it (an old `sqlite3`, a backup) removes the
+/// log that is still written to, and nobody sees what comes after.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn opening_a_journal_again_takes_no_lock_from_the_first() {
+    use std::os::unix::fs::MetadataExt;
+    for way in ["open", "open_or_create", "create", "from_pool"] {
+        let folder = Folder::new();
+        let _first = folder.journal().await;
+        let inode = format!(":{} ", std::fs::metadata(folder.file()).unwrap().ino());
+        let is_locked = || std::fs::read_to_string("/proc/locks").unwrap().contains(&inode);
+        assert!(is_locked());
+        let _again = match way {
+            "open" => Sqlite::open(folder.file()).await,
+            "open_or_create" => Sqlite::open_or_create(folder.file()).await,
+            "create" => Sqlite::create(folder.file()).await,
+            _ => Sqlite::from_pool(&pool(&folder, "cache_size", "100").await).await,
+        };
+        assert!(is_locked(), "{way}");
+    }
 }
 
 #[tokio::test]
@@ -259,6 +283,11 @@ async fn what_is_no_journal_a_newer_one_or_a_damaged_one_is_refused() {
     }
     let folder = Folder::new();
     std::fs::write(folder.file(), "").unwrap();
+    for _ in 0..2 {
+        let empty = Sqlite::open(folder.file()).await.unwrap_err();
+        assert_eq!(empty.kind(), JournalErrorKind::Corrupt);
+        assert!(empty.to_string().contains("empty") && empty.to_string().contains("`create`"), "{empty}");
+    }
     raw(&folder).await.execute("CREATE TABLE customers (id)").await.unwrap();
     let other = Sqlite::open(folder.file()).await.unwrap_err();
     assert_eq!(other.kind(), JournalErrorKind::Corrupt);
@@ -304,6 +333,10 @@ async fn nothing_is_sent_that_cannot_be_written() {
         (JournalErrorKind::ReadOnly, true),
         "found when it is opened"
     );
+    let options = SqliteConnectOptions::new().filename(folder.file()).read_only(true);
+    let pool_of_readers = SqlitePoolOptions::new().max_connections(2).connect_with(options).await.unwrap();
+    let read_only = Sqlite::from_pool(&pool_of_readers).await.unwrap_err();
+    assert_eq!(read_only.kind(), JournalErrorKind::ReadOnly, "as where the file is another user's: {read_only}");
     let journal = Sqlite::from_pool(&pool(&folder, "max_page_count", "1").await).await.unwrap();
     let client = builder().journal(journal).build().unwrap();
     let long = client.post(sandbox.url("/payments")).operation("a").body("x".repeat(200_000));

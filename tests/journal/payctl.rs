@@ -254,6 +254,24 @@ async fn stopped_in_the_middle_it_says_the_truth_and_can_be_resumed() {
 
 #[tokio::test]
 #[cfg(unix)]
+async fn a_second_command_says_that_it_waits_for_the_first() {
+    let desk = Desk::new().await;
+    desk.sandbox.fail_next([Fault::stall_after_executing()]);
+    let url = desk.sandbox.url("/v1/payments");
+    let running = Running::start(&mut desk.payctl(&order("rent", "4500", &url)));
+    desk.sandbox.until(|sandbox| sandbox.executions() == 1).await;
+    let second = desk.pay("rent", &["--deadline", "1"]).await.exits(3);
+    let lines: Vec<&str> = second.stderr.lines().collect();
+    assert_eq!(lines[0], "rent: another process works on it; waiting for its end", "{second:#?}");
+    assert!(lines[1].starts_with("Another process works on it. Ask again later"), "{second:#?}");
+    let quiet = desk.pay("rent", &["--deadline", "1", "--quiet"]).await.exits(3);
+    assert!(!quiet.stderr.contains("waiting"), "{quiet:#?}");
+    running.signal("INT");
+    ended(move || running.end()).await.exits(3);
+}
+
+#[tokio::test]
+#[cfg(unix)]
 async fn stopped_while_all_are_resumed_it_counts_what_is_left() {
     let desk = Desk::new().await;
     for id in ["one", "two", "three"] {

@@ -154,26 +154,6 @@ async fn the_wait_for_a_lock_counts_once_against_the_deadline() {
     assert_eq!((paid.unwrap().attempts().len(), sandbox.executions()), (1, 1));
 }
 
-/// SQLite's locks are the process's: closing the file by other means drops those of a journal that is
-/// open, and an older SQLite that comes by, a shell or a script, then removes the log that it writes to.
-#[cfg(target_os = "linux")]
-#[tokio::test]
-async fn a_journal_that_is_opened_twice_keeps_its_locks() {
-    use std::os::unix::fs::MetadataExt;
-
-    let folder = Folder::new();
-    let _journal = folder.journal().await;
-    let (pid, file) = (std::process::id().to_string(), folder.file().metadata().unwrap().ino());
-    let locks = || {
-        let all = std::fs::read_to_string("/proc/locks").unwrap_or_default();
-        let is_its = |line: &&str| line.contains(&pid) && line.contains(&format!(":{file} "));
-        all.lines().filter(is_its).count()
-    };
-    let before = locks();
-    let _again = folder.journal().await;
-    assert_eq!(locks(), before);
-}
-
 #[tokio::test]
 async fn a_payment_does_not_wait_for_a_prune() {
     const ROWS: i64 = 60_000;

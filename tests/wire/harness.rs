@@ -79,3 +79,20 @@ async fn a_provider_that_takes_25_seconds_takes_none_here() {
     testing::assert_once(&sandbox, &paying.await.unwrap());
 }
 // end
+
+#[cfg(feature = "blocking")]
+// page
+#[test]
+fn without_async_it_is_made_once_too() {
+    let runtime = tokio::runtime::Runtime::new().unwrap(); // its threads serve while this one waits
+    let sandbox = runtime.block_on(Sandbox::start()).unwrap();
+    sandbox.fail_next(Fault::answer_lost());
+    let client = oncekey::blocking::Client::builder()
+        .http(|http| http.no_proxy())
+        .retry(Retry::default().base_delay(Duration::from_millis(10)))
+        .build()
+        .unwrap();
+    let sent = client.post(sandbox.url("/v1/incomes")).json(&json!({"amount": 4999})).send();
+    testing::assert_once(&sandbox, &sent);
+}
+// end

@@ -199,7 +199,7 @@ impl SqliteBuilder {
 fn wait<T>(work: impl Future<Output = Result<T, JournalError>>) -> Result<T, JournalError> {
     if Handle::try_current().is_ok() {
         let what = "a blocking call inside a tokio runtime, whose other tasks it would hold up: use the async \
-                    method of the same name there, or a thread of its own";
+                    method of the same name there, or a thread of its own that is none of `spawn_blocking`'s";
         return Err(JournalError::new(JournalErrorKind::Setting, what));
     }
     let runtime = Builder::new_current_thread().enable_time().build().map_err(|error| {

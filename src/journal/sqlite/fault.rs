@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use crate::journal::{JournalError, JournalErrorKind};
 
 /// Primary result codes of SQLite (`sqlite.org/rescode.html`).
@@ -20,21 +22,30 @@ pub(super) fn of(error: &sqlx::Error) -> JournalError {
             (JournalErrorKind::ReadOnly, "the journal cannot be written: its file or folder is read-only")
         }
         Some(FULL) => (JournalErrorKind::Full, "the journal cannot be written: the disk is full"),
-        Some(CORRUPT | NOTADB) => {
-            (JournalErrorKind::Corrupt, "the journal's file is damaged or is no database: restore it from a backup")
-        }
+        Some(CORRUPT | NOTADB) => (
+            JournalErrorKind::Corrupt,
+            "the journal's file is damaged or is no database: correct the path, or put a backup in its place and \
+             look up all that was sent since",
+        ),
         Some(CANTOPEN) => {
             (JournalErrorKind::Io, "the journal's file cannot be opened: look at its rights and its folder's")
         }
-        Some(IOERR) => (JournalErrorKind::Io, "the journal's disk failed"),
+        Some(IOERR) => (JournalErrorKind::Io, "the journal's disk failed or is full"),
         Some(CONSTRAINT) => (JournalErrorKind::Conflict, "somebody else wrote to the operation's record"),
         Some(_) | None => (JournalErrorKind::Io, "the journal failed"),
     };
     JournalError::new(kind, what).with_source(error.to_string())
 }
 
-pub(super) fn is_unopened(error: &sqlx::Error) -> bool {
-    code(error) == Some(CANTOPEN)
+/// The same where it names the file.
+pub(super) fn opening(path: &Path, error: &sqlx::Error) -> JournalError {
+    match code(error) {
+        Some(CANTOPEN) => {
+            let what = format!("the journal {} cannot be opened: look at its rights and its folder's", path.display());
+            JournalError::new(JournalErrorKind::ReadOnly, what).with_source(error.to_string())
+        }
+        Some(_) | None => of(error),
+    }
 }
 
 pub(super) fn is_busy(error: &sqlx::Error) -> bool {

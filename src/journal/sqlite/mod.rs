@@ -40,6 +40,11 @@ pub use open::SqliteBuilder;
 /// The file is in WAL mode, with `synchronous=FULL` for what must be durable
 /// and `secure_delete`; beside it lie SQLite's own `-wal` and `-shm` and the
 /// folder `.owners` of locks, by which one process tells that another died.
+/// The `-wal` is part of the journal, and after a kill it holds what came last:
+/// whoever moves, copies or mounts the file must take it along. No other code
+/// of this process may open the file, not to copy it either: closing it takes
+/// away the locks that SQLite has on it (POSIX). Another process may.
+///
 /// Files are readable by their owner alone. It must be on a local disk: neither
 /// WAL nor the locks are to be trusted on a network's. A program that has it
 /// open must not read or copy the file itself: closing it afterwards drops the
@@ -65,7 +70,8 @@ struct Inner {
 
 impl Sqlite {
     /// Opens the journal at this path, which must be there: a missing file is
-    /// an error, since an empty journal has forgotten every operation.
+    /// an error, and so is an empty one, since an empty journal has forgotten
+    /// every operation.
     ///
     /// ```
     /// use oncekey::journal::{JournalErrorKind, Sqlite};
@@ -433,7 +439,7 @@ fn spawn(name: &str, work: impl Future<Output = ()> + Send + 'static) -> Result<
 /// task that opens a journal could not be spawned.
 async fn while_locked<T>(
     connection: &mut SqliteConnection,
-    work: for<'c> fn(&'c mut SqliteConnection) -> Doing<'c, T>,
+    work: impl for<'c> Fn(&'c mut SqliteConnection) -> Doing<'c, T>,
 ) -> Result<T, JournalError> {
     for _ in 0..5000 {
         match work(connection).await {

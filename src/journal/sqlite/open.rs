@@ -2,6 +2,7 @@ use std::fmt;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool};
 use sqlx::{ConnectOptions, Executor};
@@ -134,7 +135,7 @@ impl SqliteBuilder {
     pub async fn open(self, path: impl AsRef<Path>) -> Result<Sqlite, JournalError> {
         let path = path.as_ref();
         existing(path)?;
-        self.opened(path).await
+        self.opened(path, schema::Tables::MustBeThere).await
     }
 
     /// Makes a file. See [`Sqlite::create`].
@@ -162,10 +163,11 @@ impl SqliteBuilder {
     pub async fn create(self, path: impl AsRef<Path>) -> Result<Sqlite, JournalError> {
         let path = path.as_ref();
         if !made(path)? {
+            existing(path)?;
             let what = format!("{} is there already: `open` it", path.display());
             return Err(JournalError::new(JournalErrorKind::Exists, what));
         }
-        self.opened(path).await
+        self.opened(path, schema::Tables::MayBeMade).await
     }
 
     /// Opens the file, or makes it. See [`Sqlite::open_or_create`].
@@ -193,7 +195,7 @@ impl SqliteBuilder {
         if !made(path)? {
             existing(path)?;
         }
-        self.opened(path).await
+        self.opened(path, schema::Tables::MayBeMade).await
     }
 
     /// Takes two connections of a pool for good. See [`Sqlite::from_pool`].
@@ -238,18 +240,14 @@ impl SqliteBuilder {
         let (Some(writer), Some(reader)) = (pair.pop(), pair.pop()) else {
             return Err(JournalError::new(JournalErrorKind::Io, "the pool gave no connections"));
         };
-        self.started(&path, writer, reader).await
+        self.started(&path, writer, reader, schema::Tables::MayBeMade).await
     }
 
-    async fn opened(self, path: &Path) -> Result<Sqlite, JournalError> {
+    async fn opened(self, path: &Path, tables: schema::Tables) -> Result<Sqlite, JournalError> {
         let options = SqliteConnectOptions::new().filename(path);
-        let unopened = |error: sqlx::Error| match fault::is_unopened(&error) {
-            true => unusable(path, &io::ErrorKind::PermissionDenied.into()),
-            false => fault::of(&error),
-        };
-        let writer = options.connect().await.map_err(unopened)?;
-        let reader = options.connect().await.map_err(unopened)?;
-        self.started(path, writer, reader).await
+        let writer = options.connect().await.map_err(|error| fault::opening(path, &error))?;
+        let reader = options.connect().await.map_err(|error| fault::opening(path, &error))?;
+        self.started(path, writer, reader, tables).await
     }
 
     async fn started(
@@ -257,10 +255,11 @@ impl SqliteBuilder {
         path: &Path,
         mut writer: SqliteConnection,
         mut reader: SqliteConnection,
+        tables: schema::Tables,
     ) -> Result<Sqlite, JournalError> {
         set_up(&mut writer).await?;
         self.form.fingerprint_key =
-            super::while_locked(&mut writer, |writer| Box::pin(schema::prepare(writer))).await?;
+            super::while_locked(&mut writer, |writer| Box::pin(schema::prepare(writer, tables))).await?;
         set_up(&mut reader).await?;
         // Ids are random, and so is the order of their index: where it fits the cache, and many
         // commits share a checkpoint, a file with many rows is nearly as fast as an empty one.
@@ -297,9 +296,11 @@ async fn set_up(connection: &mut SqliteConnection) -> Result<(), JournalError> {
     connection.execute(settings).await.map(|_| ()).map_err(|error| fault::of(&error))
 }
 
-/// The file itself is opened by SQLite alone: whoever closes a file drops every lock that the process
-/// has on it, and without those of a journal that is open another process takes its log away.
+/// It is looked at and not opened: closing a file takes away all locks that this process holds on
+/// it (POSIX), SQLite's of another connection too, and whoever closes the file next then removes
+/// the log that is still written to.
 fn existing(path: &Path) -> Result<(), JournalError> {
+    drop(making());
     let metadata = path.metadata().map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound && !folder(path).is_dir() {
             return JournalError::new(JournalErrorKind::Missing, no_folder(path));
@@ -319,14 +320,22 @@ fn made(path: &Path) -> Result<bool, JournalError> {
     options.read(true).write(true).create_new(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
-        Ok(_) => Ok(true),
+    let _one_at_a_time = making();
+    match options.open(path).map(drop) {
+        Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             Err(JournalError::new(JournalErrorKind::Missing, no_folder(path)))
         }
         Err(error) => Err(unusable(path, &error)),
     }
+}
+
+/// A file that is made is open for a moment: nobody else of this process may take a lock on it
+/// meanwhile.
+fn making() -> MutexGuard<'static, ()> {
+    static MAKING: Mutex<()> = Mutex::new(());
+    MAKING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn folder(path: &Path) -> PathBuf {

@@ -51,8 +51,15 @@ const MIGRATIONS: [&str; 1] = ["
     INSERT INTO meta VALUES ('flush', 0);
 "];
 
+/// What to do with a file that has no tables.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tables {
+    MustBeThere,
+    MayBeMade,
+}
+
 /// Brings the file's tables to this version, and gives its fingerprint key.
-pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<[u8; 32], JournalError> {
+pub(super) async fn prepare(connection: &mut SqliteConnection, made: Tables) -> Result<[u8; 32], JournalError> {
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await.map_err(|error| fault::of(&error))?;
     let application = number(&mut transaction, "PRAGMA application_id").await?;
     let version = number(&mut transaction, "PRAGMA user_version").await?;
@@ -63,6 +70,11 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<[u8; 32
         return Err(JournalError::new(JournalErrorKind::Corrupt, what));
     }
     let taken = usize::try_from(version).unwrap_or(usize::MAX);
+    if is_new && made == Tables::MustBeThere {
+        let what = "the file is empty, and an empty journal has forgotten every operation: correct the path, or remove \
+                    the file and `create` one if this is the first run";
+        return Err(JournalError::new(JournalErrorKind::Corrupt, what));
+    }
     let Some(missing) = MIGRATIONS.get(taken..) else {
         let what =
             format!("the journal has version {version}, and this program reads up to {}: upgrade it", MIGRATIONS.len());
@@ -76,6 +88,8 @@ pub(super) async fn prepare(connection: &mut SqliteConnection) -> Result<[u8; 32
         let marks = format!("PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {}", MIGRATIONS.len());
         transaction.execute(sqlx::AssertSqlSafe(marks)).await.map_err(|error| fault::of(&error))?;
     }
+    // SQLite opens what it cannot write, and there even this transaction only reads.
+    transaction.execute("UPDATE meta SET value = value WHERE false").await.map_err(|error| fault::of(&error))?;
     let key = fingerprint_key(&mut transaction).await?;
     transaction.commit().await.map_err(|error| fault::of(&error))?;
     Ok(key)
@@ -94,7 +108,8 @@ async fn fingerprint_key(connection: &mut SqliteConnection) -> Result<[u8; 32], 
         .map_err(|error| fault::of(&error))?;
     if let Some(row) = known {
         let key: Vec<u8> = row.try_get(0).map_err(|error| fault::of(&error))?;
-        let what = "the journal's fingerprint key is damaged: restore the file from a backup";
+        let what =
+            "the journal's fingerprint key is damaged: put a backup in its place and look up all that was sent since";
         return key.try_into().map_err(|_| JournalError::new(JournalErrorKind::Corrupt, what));
     }
     let mut drawn = [0; 32];

@@ -28,6 +28,7 @@ impl Fault {
     /// # Panics
     ///
     /// When they cannot be the name and the value of a header.
+    #[track_caller]
     pub fn header(mut self, name: &str, value: impl AsRef<str>) -> Self {
         let (name, value) = (header_name(name), header_value(value.as_ref()));
         self.plan.said.headers.append(name, value);
@@ -53,6 +54,7 @@ impl Fault {
     /// # Panics
     ///
     /// When `content_type` cannot be the value of a header.
+    #[track_caller]
     pub fn body(mut self, content_type: &str, body: impl Into<Bytes>) -> Self {
         self.plan.said.body = Some((header_value(content_type), body.into()));
         self
@@ -100,6 +102,7 @@ impl Fault {
     /// # Panics
     ///
     /// When `value` cannot be the value of a header.
+    #[track_caller]
     pub fn retry_after(mut self, value: impl AsRef<str>) -> Self {
         self.plan.said.retry_after = Some(RetryAfter::Text(header_value(value.as_ref())));
         self

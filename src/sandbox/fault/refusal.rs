@@ -114,6 +114,7 @@ impl Fault {
     /// # Panics
     ///
     /// When `status` is not within 100 to 999.
+    #[track_caller]
     pub fn status(status: u16) -> Self {
         let mut fault = Self::route("status", Route::Gateway);
         fault.plan.said.status = Some(status_code(status));
@@ -165,6 +166,7 @@ impl Fault {
     /// # Panics
     ///
     /// When `status` is not within 100 to 999.
+    #[track_caller]
     pub fn replayed(status: u16) -> Self {
         Self::status(status).named("replayed").with_replay_mark()
     }
@@ -190,6 +192,7 @@ impl Fault {
     /// # Panics
     ///
     /// When `status` is not within 100 to 999.
+    #[track_caller]
     pub fn html(status: u16) -> Self {
         let mut fault = Self::status(status).named("html");
         let html = HeaderValue::from_static("text/html; charset=utf-8");
@@ -220,6 +223,7 @@ impl Fault {
     /// # Panics
     ///
     /// When `status` is not within 100 to 999 or `location` cannot be the value of a header.
+    #[track_caller]
     pub fn redirect(status: u16, location: &str) -> Self {
         let mut fault = Self::status(status).named("redirect");
         let said = &mut fault.plan.said;

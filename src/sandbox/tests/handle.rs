@@ -59,6 +59,8 @@ async fn urls_and_faults_left() {
     let sandbox = with([Fault::status(500), Fault::status(500)]).await;
     let url = format!("http://127.0.0.1:{}/a?b", sandbox.addr().port());
     assert_eq!(sandbox.url("/a?b"), url);
+    assert_eq!(sandbox.url("a?b"), url, "and not another port, or none");
+    assert_eq!(format!("{}/a?b", sandbox.url("")), url, "a base for clients that want one");
     assert_eq!(sandbox.faults_left(), 2);
     sandbox.clear_faults();
     assert_eq!(send(&sandbox, &post("k1", BODY)).await.status(), 201);
