@@ -395,7 +395,10 @@ impl Desk {
             Err(error) if error.kind() == JournalErrorKind::Conflict => Ok(Found::Displaced),
             Err(error) => {
                 // It may be on record as taken up, and so go on.
-                let effect = if error.is_certain() { on_record.effect } else { Effect::Unknown };
+                let effect = match on_record.effect {
+                    Effect::NotApplied if !error.is_certain() => Effect::Unknown,
+                    effect => effect,
+                };
                 let record = Record { effect, source: Some(Box::new(error)), ..on_record };
                 Err(Error::on_record(ErrorKind::Journal, "that it is taken up could not be written down", record))
             }

@@ -35,6 +35,8 @@ async fn never_seen_starts_it_and_an_answer_on_record_is_given_without_a_request
         let again = pay(&client, &sandbox, "order-1", 100).send().await.unwrap();
         assert_eq!((again.status(), again.bytes(), again.key()), (first.status(), first.bytes(), first.key()));
         assert!(again.attempts().is_empty(), "no request");
+        let misread = again.json::<bool>().unwrap_err();
+        assert!(misread.to_string().starts_with("the operation took effect, but"), "{misread}");
         let resumed = client.resume("order-1").send().await.unwrap();
         assert_eq!(resumed.bytes(), first.bytes());
         assert_eq!((sandbox.executions(), sandbox.requests().len()), (before.0 + 1, before.1 + 1));
@@ -258,6 +260,7 @@ async fn another_request_key_profile_or_account_is_a_mismatch() {
         let error = request.send().await.unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Mismatch, Effect::Applied), "{what}");
         assert_eq!(error.operation().unwrap().as_str(), "order-1");
+        assert!(error.response().is_none(), "it is another request's answer");
     }
     for client in [&other_account, &other_profile] {
         assert!(client.lookup("order-1").await.unwrap().is_none());
@@ -377,7 +380,7 @@ async fn a_key_that_is_too_old_is_not_sent_and_the_operation_is_in_doubt() {
     let sandbox = Sandbox::start().await.unwrap();
     let journal = folder.journal().await;
     let lasting = builder().retry(hasty()).journal(journal.clone()).build().unwrap();
-    sandbox.fail_next([Fault::answer_lost()]);
+    sandbox.fail_next([Fault::status(503).retry_after("1000")]);
     pay(&lasting, &sandbox, "order-1", 1).send().await.unwrap_err();
     let brief = builder()
         .attempt_timeout(Duration::from_millis(100))
@@ -390,6 +393,7 @@ async fn a_key_that_is_too_old_is_not_sent_and_the_operation_is_in_doubt() {
     }
     let error = pay(&brief, &sandbox, "order-1", 1).send().await.unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::KeyExpired, Effect::Unknown));
+    assert!(error.resume_at().is_some(), "what the server asked for");
     assert_eq!(error.key().unwrap().as_str(), brief.in_doubt().await.unwrap()[0].key().unwrap().as_str());
     assert_eq!(sandbox.requests().len(), 1);
     brief.resolve("order-1", Effect::Applied, "reconcile", "statement").await.unwrap();
@@ -400,19 +404,24 @@ async fn credentials_are_brought_anew_and_nothing_else() {
     let folder = Folder::new();
     let sandbox = Sandbox::start().await.unwrap();
     let client = builder().retry(hasty()).journal(folder.journal().await).build().unwrap();
-    sandbox.fail_next([Fault::answer_lost()]);
-    let request = pay(&client, &sandbox, "order-1", 1).bearer_auth("old-token").header("x-tenant", "t1");
-    request.send().await.unwrap_err();
+    sandbox.fail_next([Fault::answer_lost(), Fault::answer_lost()]);
+    let request = |token: &str| pay(&client, &sandbox, "order-1", 1).bearer_auth(token).header("x-tenant", "t1");
+    request("first-token").send().await.unwrap_err();
+    request("second-token").send().await.unwrap_err();
     let refused = client.resume("order-1").header("x-tenant", "t2").send().await.unwrap_err();
     assert_eq!((refused.kind(), refused.effect()), (ErrorKind::Request, Effect::Unknown));
-    assert!(client.resume("order-1").bearer_auth("new-token").send().await.unwrap().is_replay());
+    assert!(client.resume("order-1").bearer_auth("third-token").send().await.unwrap().is_replay());
     let seen = sandbox.requests();
-    assert_eq!(seen.len(), 2);
     let header = |at: usize, name: &str| seen[at].headers().get(name).map(|v| v.to_str().unwrap().to_owned());
-    assert_eq!(header(1, "x-tenant").as_deref(), Some("t1"));
-    assert_eq!(header(1, "content-type"), header(0, "content-type"));
-    assert_eq!(header(1, "idempotency-key"), header(0, "idempotency-key"));
-    assert_eq!(seen[0].body(), seen[1].body());
+    let tokens = [0, 1, 2].map(|at| header(at, "authorization").unwrap());
+    assert_eq!(tokens, ["Bearer first-token", "Bearer second-token", "Bearer third-token"]);
+    for at in [1, 2] {
+        assert_eq!(header(at, "x-tenant").as_deref(), Some("t1"));
+        assert_eq!(header(at, "content-type"), header(0, "content-type"));
+        assert_eq!(header(at, "idempotency-key"), header(0, "idempotency-key"));
+        assert_eq!(seen[at].body(), seen[0].body());
+    }
+    assert_eq!(seen.len(), 3);
 }
 
 #[tokio::test]

@@ -193,6 +193,27 @@ async fn busy_comes_only_at_the_deadline() {
     assert_eq!((answer.status().as_u16(), sandbox.executions()), (201, 1), "a dropped future frees it at once");
 }
 
+#[tokio::test]
+async fn what_is_busy_tells_when_the_server_wants_to_be_asked_again() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    let (one, other) = (client(&folder).await, client(&folder).await);
+    sandbox.fail_next([Fault::status(503).retry_after("10")]);
+    let mut waiting = Box::pin(pay(&one, &sandbox, "order-1", 100).send());
+    let answered = async {
+        while other.lookup("order-1").await.unwrap().is_none_or(|record| record.last_answer().is_none()) {
+            tokio::task::yield_now().await;
+        }
+        pay(&other, &sandbox, "order-1", 100).deadline(Duration::from_millis(200)).send().await.unwrap_err()
+    };
+    let error = tokio::select! {
+        sent = &mut waiting => panic!("{sent:?}"),
+        error = answered => error,
+    };
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Busy, Effect::Unknown));
+    assert!(error.resume_at().unwrap() > other.lookup("order-1").await.unwrap().unwrap().created_at());
+}
+
 /// Before each attempt its `Started` is on the disk, one flush an attempt; what
 /// came of the one before shares it.
 #[tokio::test]

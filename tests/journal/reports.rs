@@ -3,10 +3,12 @@
 #![allow(clippy::disallowed_methods)] // a caller's own timeout drops the future
 
 use std::error::Error as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oncekey::engine::{Entry, Time};
-use oncekey::journal::{JournalError, JournalErrorKind, codec};
+use oncekey::journal::{Append, JournalError, JournalErrorKind, codec};
 use oncekey::sandbox::{Fault, Sandbox};
 use oncekey::{Client, Effect, ErrorKind, IdempotencyKey, RecordState, Retry};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -75,7 +77,7 @@ async fn crash_02_an_abandoned_operation_is_never_resumed() {
 
 /// Writes that have to do with the end of an attempt fail, as on a file system
 /// that was remounted read-only; the disk that is full is a real one, in `files`.
-fn read_only(_: &oncekey::journal::Append) -> Result<(), JournalError> {
+fn read_only(_: &Append) -> Result<(), JournalError> {
     Err(JournalError::new(JournalErrorKind::ReadOnly, "the file became read-only"))
 }
 
@@ -325,6 +327,60 @@ async fn a_key_of_the_callers_own_is_resumed_in_doubt() {
 
 /// The retry of what was never sent cannot be written down: it is on record as
 /// open, and whoever resumes it pays.
+/// What asks again finds something on record, and cannot take it up.
+#[tokio::test]
+async fn what_cannot_be_taken_up_has_the_effect_on_record_if_that_is_certain() {
+    use Effect::{Applied, NotApplied, Unknown};
+    let sandbox = Sandbox::start().await.unwrap();
+    for (first, is_unclear, effect) in [
+        (Fault::status(422), false, NotApplied),
+        (Fault::status(422), true, Unknown),
+        (Fault::answer_lost(), false, Unknown),
+        (Fault::answer_lost(), true, Unknown),
+        (Fault::status(201), true, Applied),
+    ] {
+        let folder = Folder::new();
+        let is_broken = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&is_broken);
+        let journal = folder.journal().await;
+        let watched = Watched(journal.clone(), move |_: &Append| match (flag.load(Ordering::Relaxed), is_unclear) {
+            (false, _) => Ok(()),
+            (true, false) => Err(JournalError::new(JournalErrorKind::Full, "no room")),
+            (true, true) => Err(JournalError::new(JournalErrorKind::Full, "no room").unclear()),
+        });
+        let client = builder().retry(one_attempt()).journal(watched).build().unwrap();
+        sandbox.fail_next([first]);
+        let _ = pay(&client, &sandbox, "order-1", 100).send().await;
+        // Its answer is no longer there, so that it is asked for again.
+        journal.prune(Duration::ZERO).await.unwrap();
+        let seen = sandbox.requests().len();
+        is_broken.store(true, Ordering::Relaxed);
+        let error = pay(&client, &sandbox, "order-1", 100).send().await.unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Journal, effect), "{error}");
+        let cause = error.source().and_then(|cause| cause.downcast_ref::<JournalError>()).map(JournalError::kind);
+        assert_eq!((cause, sandbox.requests().len()), (Some(JournalErrorKind::Full), seen));
+    }
+}
+
+#[tokio::test]
+async fn what_somebody_else_took_up_meanwhile_is_looked_at_anew() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    let is_late = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_late);
+    let watched = Watched(folder.journal().await, move |_: &Append| match flag.swap(false, Ordering::Relaxed) {
+        false => Ok(()),
+        true => Err(JournalError::new(JournalErrorKind::Conflict, "somebody else was faster")),
+    });
+    let client = builder().retry(one_attempt()).journal(watched).build().unwrap();
+    sandbox.fail_next([Fault::answer_lost()]);
+    let _ = pay(&client, &sandbox, "order-1", 100).send().await.unwrap_err();
+    is_late.store(true, Ordering::Relaxed);
+    assert!(client.resume("order-1").send().await.unwrap().is_replay());
+    assert!(!is_late.load(Ordering::Relaxed));
+    assert_eq!((sandbox.executions(), sandbox.requests().len()), (1, 2));
+}
+
 #[tokio::test]
 async fn what_is_open_on_record_is_not_called_off() {
     let folder = Folder::new();
