@@ -24,10 +24,11 @@ use crate::engine::{Advice, AttemptKind, Reach, Verdict, Why};
 /// | `wait_reason` | null, `backoff`, `poll`, `retry_after`, `earlier` |
 /// | `request_id` | the server's, else null |
 /// | `server_date` | the answer's `Date` as RFC 3339, else null |
+/// | `looked_up` | the status of the original, where the answer named one and it was fetched, else null |
 impl Serialize for Attempt {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let advice = self.verdict.map(|verdict| verdict.advice());
-        let mut fields = serializer.serialize_struct("Attempt", 15)?;
+        let mut fields = serializer.serialize_struct("Attempt", 16)?;
         fields.serialize_field("number", &self.number)?;
         fields.serialize_field("kind", kind(self.kind))?;
         fields.serialize_field("started_at", &rfc_3339(self.started_at))?;
@@ -43,6 +44,7 @@ impl Serialize for Attempt {
         fields.serialize_field("wait_reason", &self.wait_reason.map(WaitReason::code))?;
         fields.serialize_field("request_id", &self.request_id)?;
         fields.serialize_field("server_date", &self.date().map(rfc_3339))?;
+        fields.serialize_field("looked_up", &self.looked_up.map(|status| status.as_u16()))?;
         fields.end()
     }
 }
@@ -156,6 +158,7 @@ mod tests {
             "number": 3, "kind": "retry", "started_at": "2001-09-09T01:46:40.123Z", "duration_ms": 0,
             "status": null, "failure": null, "reach": null, "why": null, "advice": null, "retry_after_ms": null,
             "replay_mark": false, "wait_ms": 0, "wait_reason": null, "request_id": null, "server_date": null,
+            "looked_up": null,
         });
         assert_eq!(serde_json::to_value(&attempt).unwrap(), unended);
         attempt.duration = Duration::from_micros(4999);
@@ -168,11 +171,13 @@ mod tests {
         attempt.wait_reason = Some(WaitReason::RetryAfter);
         attempt.request_id = Some("req_1".into());
         attempt.date = DateText::new(b"Sun, 06 Nov 1994 08:49:37 GMT");
+        attempt.looked_up = Some(StatusCode::OK);
         let ended = json!({
             "number": 3, "kind": "retry", "started_at": "2001-09-09T01:46:40.123Z", "duration_ms": 4,
             "status": 409, "failure": "stalled_body", "reach": "in_progress", "why": "in_progress",
             "advice": "retry_after", "retry_after_ms": 1500, "replay_mark": true, "wait_ms": 1503,
             "wait_reason": "retry_after", "request_id": "req_1", "server_date": "1994-11-06T08:49:37.000Z",
+            "looked_up": 200,
         });
         assert_eq!(serde_json::to_value(&attempt).unwrap(), ended);
     }
