@@ -531,11 +531,12 @@ pub(crate) fn replayed(stored: &Stored) -> Result<History, Error> {
     replayed_as(stored, stored.answer().is_some())
 }
 
-/// The same, by whether the last answer is kept. One that was asked for again reads as lost for
-/// ever: the answer on record, if there is one, is that of a later attempt.
+/// The same, by whether the last answer is kept. One that was taken up again, sent or not, reads as
+/// lost for ever: the answer on record, if there is one, is that of a later attempt.
 pub(crate) fn replayed_as(stored: &Stored, is_kept: bool) -> Result<History, Error> {
     let mut entries = stored.entries().to_vec();
-    let last = entries.iter().rposition(|entry| matches!(entry, Entry::Started { .. })).unwrap_or_default();
+    let again = |entry: &Entry| matches!(entry, Entry::Resumed { .. } | Entry::Started { .. });
+    let last = entries.iter().rposition(again).unwrap_or_default();
     let lost = if is_kept { last } else { entries.len() };
     for entry in &mut entries[..lost] {
         if let Entry::Ended { verdict, .. } = entry

@@ -18,3 +18,4 @@ mod pruned;
 mod reports;
 mod shared;
 mod support;
+mod truth;

@@ -1,17 +1,19 @@
 //! What is known of an operation whose request and answer are no longer kept.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use oncekey::journal::{Journal, Memory, Sqlite};
 use oncekey::sandbox::{Fault, Sandbox};
-use oncekey::{Client, Effect, ErrorKind, RecordState};
+use oncekey::{Client, ClientBuilder, Effect, ErrorKind, Parts, RecordState};
 
 use crate::support::{Folder, builder, pay};
 
 /// Its client and the journal itself, in a file and in memory.
 async fn journals(folder: &Folder) -> [(Client, Box<dyn Journal>); 2] {
     let (file, memory) = (folder.journal().await, Memory::new());
-    let client = |builder: oncekey::ClientBuilder| builder.build().unwrap();
+    let client = |builder: ClientBuilder| builder.build().unwrap();
     [
         (client(builder().journal(file.clone())), Box::new(file)),
         (client(builder().journal(memory.clone())), Box::new(memory)),
@@ -39,6 +41,33 @@ async fn it_may_be_asked_for_any_number_of_times() {
         assert_eq!((kept.attempts().len(), kept.bytes()), (0, paid.bytes()));
         assert_eq!(client.lookup("order-1").await.unwrap().unwrap().state(), RecordState::Settled);
         assert_eq!((sandbox.executions(), sandbox.requests().len()), (1, 5));
+    }
+}
+
+#[tokio::test]
+async fn it_may_be_taken_up_in_vain_and_then_decided_by_hand() {
+    let folder = Folder::new();
+    let (file, memory) = (folder.journal().await, Memory::new());
+    let journals: [(ClientBuilder, &dyn Journal); 2] =
+        [(builder().journal(file.clone()), &file), (builder().journal(memory.clone()), &memory)];
+    for (builder, journal) in journals {
+        let sandbox = Sandbox::start().await.unwrap();
+        let has_token = Arc::new(AtomicBool::new(true));
+        let token = Arc::clone(&has_token);
+        let authorize = move |_: &mut Parts<'_>| -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+            if token.load(Ordering::Relaxed) { Ok(()) } else { Err("no token".into()) }
+        };
+        let client = builder.authorize(authorize).build().unwrap();
+        let _ = pay(&client, &sandbox, "order-1", 1).send().await.unwrap();
+        journal.prune(Duration::ZERO).await.unwrap();
+        has_token.store(false, Ordering::Relaxed);
+        let error = pay(&client, &sandbox, "order-1", 1).send().await.unwrap_err();
+        assert_eq!((error.kind(), error.effect()), (ErrorKind::Authorize, Effect::Applied));
+        client.resolve("order-1", Effect::Applied, "ana", "pay_1 in the statement").await.unwrap();
+        let record = client.lookup("order-1").await.unwrap().unwrap();
+        assert_eq!((record.state(), record.effect()), (RecordState::Settled, Effect::Applied));
+        let again = pay(&client, &sandbox, "order-1", 1).send().await.unwrap_err();
+        assert_eq!((again.kind(), again.effect()), (ErrorKind::Resolved, Effect::Applied));
     }
 }
 
