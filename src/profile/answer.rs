@@ -365,6 +365,12 @@ impl<'a> Answer<'a> {
     /// Whether a body that came whole is the JSON that its content type says.
     /// Where the framing proved the length both ends are enough, and nothing at
     /// all is as good; where it did not, nothing may be all that is left.
+    /// Where codes cannot be looked for: in a coding that was not undone, or in too much data.
+    pub(super) fn hides_its_codes(&self) -> bool {
+        self.body.len() > super::json::LONGEST_PARSED && !self.is_html()
+            || (self.glance.is_encoded && !self.body.is_empty())
+    }
+
     pub(super) fn is_what_it_says(&self) -> bool {
         if self.is_proved_empty() || !is_json_type(self.content_type()) || self.glance.is_encoded {
             return true;
@@ -403,7 +409,7 @@ impl<'a> Glance<'a> {
                 // Any other coding is read to the connection's end.
                 glance.is_chunked = value.as_bytes().trim_ascii_end().to_ascii_lowercase().ends_with(b"chunked");
             } else if *name == CONTENT_ENCODING {
-                glance.is_encoded = true;
+                glance.is_encoded |= !value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
             } else if matches!(name.as_str(), "request-id" | "x-request-id" | "x-correlation-id") {
                 glance.request_id = Some(value);
             }

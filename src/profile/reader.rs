@@ -315,7 +315,9 @@ fn rule_16_refusal(case: &Case<'_>) -> Option<Verdict> {
     match case.status {
         403 | 409 if case.is_page() => stop(Reach::Ambiguous, Why::WrongType),
         400 | 401 | 402 | 403 | 404 | 405 | 407 | 410 | 411 | 412 | 413 | 414 | 415 | 417 | 422 | 431 => {
-            stop(Reach::Refused, Why::Refusal)
+            // Whether the idempotency layer said it, the rules above could not tell.
+            let may_be_its = case.asked.key.is_some() && case.answer.hides_its_codes();
+            stop(if may_be_its { Reach::Ambiguous } else { Reach::Refused }, Why::Refusal)
         }
         _ => None,
     }

@@ -158,6 +158,9 @@ fn rule_5_a_cut_error_settles_nothing() {
     // Half a body is half a body, whatever the connection says of it.
     let half = r#"{"code":"IDEMPOTENCY_IN_PROGRESS","m"#;
     case(422, &[JSON], half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+    let bare = [JSON, ("content-encoding", "identity")];
+    case(422, &bare, half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+    case(201, &bare, half).close_delimited().gives(AppliedUnread, Retry, Why::CutBody);
     case(422, &[JSON], "").close_delimited().gives(Ambiguous, Retry, Why::CutBody);
     case(422, &[JSON], "").gives(Refused, Stop, Why::Refusal);
     case(404, &[JSON], "").close_delimited().method(Method::HEAD).gives(Refused, Stop, Why::Refusal);
@@ -390,6 +393,15 @@ fn rules_15_to_16_refusals_of_this_attempt() {
     case(409, &[HTML], "<html>").gives(Ambiguous, Stop, Why::WrongType);
     case(403, &[HTML], "<html>").asking("accept", "text/html").gives(Refused, Stop, Why::Refusal);
     case(404, &[HTML], "<html>").gives(Refused, Stop, Why::Refusal);
+    // Where no code can be looked for, what rule 6 would have said is not known.
+    let long = format!(r#"{{"trace":"{}","code":"IDEMPOTENCY_IN_PROGRESS"}}"#, "x".repeat(256 * 1024));
+    case(422, &[JSON], &long).gives(Ambiguous, Stop, Why::Refusal);
+    case(404, &[HTML], &format!("<html>{long}")).gives(Refused, Stop, Why::Refusal);
+    let coded = |coding, body| case(400, &[JSON, ("content-encoding", coding)], body);
+    coded("br", "\u{b}\u{2}").gives(Ambiguous, Stop, Why::Refusal);
+    coded("br", "").gives(Refused, Stop, Why::Refusal);
+    coded("br", "\u{b}\u{2}").keyless().gives(Refused, Stop, Why::Refusal);
+    coded("Identity", r#"{"code":"NO"}"#).gives(Refused, Stop, Why::Refusal);
     for status in [404, 410] {
         let gone = case(status, &[], "").method(Method::DELETE);
         gone.clone().gives(Refused, Stop, Why::Refusal);
