@@ -95,7 +95,9 @@ impl ClientBuilder {
     /// A timeout of reqwest's own, if set here, can only end an attempt early.
     ///
     /// What `default_headers` brings cannot be seen here: neither the key's
-    /// header nor `Accept`, `Range` or `If-None-Match` belong there.
+    /// header nor `Accept`, `Range` or `If-None-Match` belong there. Nor do
+    /// credentials: they would go to each host that is asked, a status resource's
+    /// on another origin too.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -311,7 +313,8 @@ impl ClientBuilder {
     /// still running.
     ///
     /// Polls keep to [`Poll`]. They carry neither key nor body, and to another
-    /// origin no credentials; the `authorize` hook runs before each. A 404 of the
+    /// origin no header but `Accept`, `Accept-Language` and `User-Agent`; to its
+    /// own the `authorize` hook runs before each. A 404 of the
     /// resource is in doubt, not a refusal of the operation. A `judge` that calls
     /// its answer refused settles the operation as not applied. With a journal a
     /// resumed operation goes on polling.
