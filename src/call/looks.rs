@@ -67,14 +67,15 @@ impl Call {
         let Some(head) = head else {
             return if is_look { look::of_status(read, None) } else { read };
         };
-        let verdict = if is_look { look::of_status(read, Some(head.status)) } else { read };
+        let answer = head.answer(self.now.time());
+        let verdict = if is_look { answer.heeded(look::of_status(read, Some(head.status))) } else { read };
         let Some(find) = &self.client.poll_with else {
             return verdict;
         };
         let base = &self.outgoing().url;
         let is_pending = matches!(verdict.reach(), Reach::Accepted { .. }) && verdict.why() == Why::Pending;
         let named = || {
-            let text = find(&head.answer(self.now.time()))?;
+            let text = find(&answer)?;
             let url = base.join(&text).ok().filter(Url::has_host)?;
             // On record it is read against the operation's own URL.
             let is_found_again = self.submission.url.join(&text).is_ok_and(|again| again == url);
@@ -91,7 +92,7 @@ impl Call {
         };
         self.names_it = names_it;
         self.look = Some(Box::new(look::asking(&self.submission, url, &self.client.profile)));
-        look::pending(verdict)
+        answer.heeded(look::pending(verdict))
     }
 
     /// The original in the place of the answer that says that there is one.
@@ -134,7 +135,7 @@ impl Call {
             }
             // Turned away for good: the server's first word stands, and settles nothing.
             (_, Advice::Stop) => verdict,
-            (_, Advice::Retry | Advice::RetryAfter(_)) => again,
+            (_, advice @ (Advice::Retry | Advice::RetryAfter(_))) => again.with_advice(advice),
         }
     }
 }

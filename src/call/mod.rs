@@ -375,7 +375,9 @@ impl World for Call {
         let verdict = progress.verdict(&self.client.profile, &asked, self.now.time());
         self.note_answer(&progress);
         let mut verdict = self.followed(verdict, progress.head.as_ref());
-        if verdict.why() == Why::AlreadyProcessed && self.client.recover_with.is_some() {
+        // Without a key what was processed before may be anybody's.
+        let has_key = self.submission.key.is_some();
+        if verdict.why() == Why::AlreadyProcessed && has_key && self.client.recover_with.is_some() {
             let left = timeout.saturating_sub(self.now.since(sent));
             // In memory of its own: it comes seldom, and is large.
             verdict = Box::pin(self.recovered(verdict, &mut progress.head, left)).await;

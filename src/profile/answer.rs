@@ -5,7 +5,7 @@ use http::header::{
 };
 use http::{Method, StatusCode, Version};
 
-use crate::engine::{MethodKind, Time};
+use crate::engine::{Advice, MethodKind, Time, Verdict};
 
 /// What a request asked for: all that the reading of its answer depends on.
 #[derive(Clone, Copy)]
@@ -365,6 +365,17 @@ impl<'a> Answer<'a> {
     /// Whether a body that came whole is the JSON that its content type says.
     /// Where the framing proved the length both ends are enough, and nothing at
     /// all is as good; where it did not, nothing may be all that is left.
+    /// The verdict with the wait that this answer names, if it may be tried again.
+    pub(crate) fn heeded(&self, verdict: Verdict) -> Verdict {
+        if verdict.advice() != Advice::Retry {
+            return verdict;
+        }
+        match super::retry_after::named_wait(self.headers, self.received) {
+            Some(wait) => verdict.with_advice(Advice::RetryAfter(wait)),
+            None => verdict,
+        }
+    }
+
     /// Where codes cannot be looked for: in a coding that was not undone, or in too much data.
     pub(super) fn hides_its_codes(&self) -> bool {
         self.body.len() > super::json::LONGEST_PARSED && !self.is_html()

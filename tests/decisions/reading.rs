@@ -221,6 +221,23 @@ fn rules_6b_and_6c_the_other_words_of_the_idempotency_layer() {
 }
 
 #[test]
+fn prose_of_an_earlier_request_settles_nothing() {
+    for body in [
+        r#"{"message":"This idempotency key was already used."}"#,
+        r#"{"code":"IDEMPOTENCY_ERROR","message":"This key was used with a different body."}"#,
+        r#"{"message":"A request with this Idempotency-Key is in progress."}"#,
+        r#"{"message":"A request with this idempotency key is still being processed."}"#,
+        r#"{"code":"CONCURRENT_REQUEST","message":"Check your Idempotency-Key."}"#,
+        r#"{"title":"IDEMPOTENCY: REQUEST IN FLIGHT"}"#,
+    ] {
+        case(422, &[JSON], body).gives(Ambiguous, Stop, Why::Other);
+    }
+    for body in ["Idempotency-Key is missing", "The idempotency key is malformed", "the card was used already"] {
+        case(400, &[], body).gives(Refused, Stop, Why::Refusal);
+    }
+}
+
+#[test]
 fn rule_7_the_servers_word_changes_the_advice_alone() {
     let profile = plain().should_retry_header("should-retry").judge(|_| Judgement::Final).build().unwrap();
     let says = |yes: bool| ("should-retry", if yes { "true" } else { "False" });

@@ -164,6 +164,34 @@ async fn another_origin_gets_no_credentials() {
     assert_eq!(sandbox.requests()[2].headers()["x-signature"], "GET /status/7");
 }
 
+/// A server's own wait counts whatever the answer that it comes with is read as.
+#[tokio::test]
+async fn a_look_waits_as_long_as_it_is_told_to() {
+    let sandbox = Sandbox::start().await.unwrap();
+    let later = |fault: Fault| fault.header("retry-after-ms", "60");
+    let client = builder().poll_with(location).build().unwrap();
+    sandbox.fail_next([
+        accepted("/status/7"),
+        later(Fault::status(404)),
+        later(Fault::status(200).json("{}").header("location", "/status/8")),
+        later(Fault::redirect(303, "/payments/7")),
+        done(),
+    ]);
+    let answer = client.post(sandbox.url("/payments")).body("x").send().await.unwrap();
+    let told = answer.attempts()[1..4].iter().map(|attempt| (attempt.wait_reason(), attempt.wait()));
+    for (reason, wait) in told {
+        assert_eq!(reason, Some(WaitReason::RetryAfter), "{}", answer.table());
+        assert!(wait >= Duration::from_millis(60), "{}", answer.table());
+    }
+    // That of an original, too.
+    let client =
+        builder().profile(Profile::gocardless()).recover_with(|id| Some(format!("/payments/{id}"))).build().unwrap();
+    let conflict = || Fault::status(409).json(CONFLICT);
+    sandbox.fail_next([conflict(), later(Fault::status(503)), conflict(), done()]);
+    let answer = client.post(sandbox.url("/payments")).body("x").send().await.unwrap();
+    assert_eq!(answer.attempts()[0].wait_reason(), Some(WaitReason::RetryAfter), "{}", answer.table());
+}
+
 const CONFLICT: &str = r#"{"error":{"type":"invalid_state","code":409,"errors":[{"reason":"idempotent_creation_conflict",
     "message":"A resource has already been created with this idempotency key","links":{"conflicting_resource_id":"PM000123"}}]}}"#;
 
@@ -190,6 +218,10 @@ async fn the_original_is_fetched_by_its_id() {
     // One that is turned away settles nothing.
     sandbox.fail_next([conflict(), Fault::status(404)]);
     let error = client.post(sandbox.url("/payments")).body("x").send().await.unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsettled, Effect::Unknown));
+    // Without a key it is no original of this operation.
+    sandbox.fail_next([conflict()]);
+    let error = client.post(sandbox.url("/payments")).without_key().body("x").send().await.unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsettled, Effect::Unknown));
     // Without a way to it, or without an id, it is unknown, and never sent under a new key.
     let blind = builder().profile(profile).build().unwrap();
