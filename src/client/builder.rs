@@ -309,15 +309,15 @@ impl ClientBuilder {
     /// GET, instead of sending it again: given a 202 or what the `judge` calls
     /// pending, `find` names that resource's URL, absolute or relative to the
     /// request's. It is asked of each complete 2xx of the resource too, where
-    /// `None` leaves the reading to the `judge`, and another URL means that it is
-    /// still running.
+    /// `None` leaves the reading to the `judge`, and any URL, the resource's own
+    /// too, means that it is still running.
     ///
     /// Polls keep to [`Poll`]. They carry neither key nor body, and to another
     /// origin no header but `Accept`, `Accept-Language` and `User-Agent`; to its
-    /// own the `authorize` hook runs before each. A 404 of the
-    /// resource is in doubt, not a refusal of the operation. A `judge` that calls
-    /// its answer refused settles the operation as not applied. With a journal a
-    /// resumed operation goes on polling.
+    /// own the `authorize` hook runs before each. A 404 of the resource is in
+    /// doubt, not a refusal of the operation. A `judge` that calls its answer
+    /// refused settles the operation as not applied. With a journal a resumed
+    /// operation goes on polling.
     ///
     /// ```
     /// use oncekey::Client;
