@@ -383,13 +383,19 @@ impl<'a> Answer<'a> {
     }
 
     pub(super) fn is_what_it_says(&self) -> bool {
-        if self.is_proved_empty() || !is_json_type(self.content_type()) || self.glance.is_encoded {
+        if self.is_proved_empty() || self.glance.is_encoded {
             return true;
         }
-        if self.length_proved {
-            super::json::begins_and_ends_like_json(self.body)
-        } else {
-            super::json::is_json(self.body)
+        let kind = self.content_type();
+        match (is_json_type(kind), self.length_proved) {
+            (true, true) => super::json::begins_and_ends_like_json(self.body),
+            (true, false) => super::json::is_json(self.body),
+            (false, true) => true,
+            // An object is one under no name, or a careless one, too.
+            (false, false) => {
+                let may_be_json = kind.is_empty() || kind.to_ascii_lowercase().starts_with("text/");
+                !may_be_json || !super::json::begins_like_an_object(self.body) || super::json::is_json(self.body)
+            }
         }
     }
 }

@@ -41,6 +41,11 @@ pub(super) fn begins_and_ends_like_json(body: &[u8]) -> bool {
     }
 }
 
+/// Whether an object was begun.
+pub(super) fn begins_like_an_object(body: &[u8]) -> bool {
+    without_bom(body).trim_ascii_start().starts_with(b"{")
+}
+
 /// Whether a page came, whatever its content type says.
 pub(super) fn begins_like_html(body: &[u8]) -> bool {
     let body = without_bom(body).trim_ascii_start();

@@ -158,6 +158,19 @@ fn rule_5_a_cut_error_settles_nothing() {
     // Half a body is half a body, whatever the connection says of it.
     let half = r#"{"code":"IDEMPOTENCY_IN_PROGRESS","m"#;
     case(422, &[JSON], half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+    // Under no content type, or a careless one, it is half an object all the same.
+    let careless = ("content-type", "Text/plain; charset=utf-8");
+    for kind in [&[][..], &[careless]] {
+        case(422, kind, half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+        case(422, kind, half).http2().close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+        case(201, kind, half).close_delimited().gives(AppliedUnread, Retry, Why::CutBody);
+        case(201, kind, half).gives(Applied, Stop, Why::Success);
+        case(201, kind, "{}").close_delimited().gives(Applied, Stop, Why::Success);
+        case(201, kind, "paid {").close_delimited().gives(Applied, Stop, Why::Success);
+        case(201, kind, "").close_delimited().gives(Applied, Stop, Why::Success);
+    }
+    let lines = ("content-type", "application/x-ndjson");
+    case(200, &[lines], "{}\n{}").close_delimited().gives(Applied, Stop, Why::Success);
     let bare = [JSON, ("content-encoding", "identity")];
     case(422, &bare, half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
     case(201, &bare, half).close_delimited().gives(AppliedUnread, Retry, Why::CutBody);
