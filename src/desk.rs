@@ -7,7 +7,7 @@ use url::Url;
 use crate::call::{Broken, OnRecord, Operation, may_go_on};
 use crate::client::Inner;
 use crate::engine::{Advice, Again, Effect, Entry, History, Outcome, Policy, Reach, SHORTEST_ATTEMPT, Time};
-use crate::error::{Error, ErrorKind, Record};
+use crate::error::{Cause, Error, ErrorKind, Record};
 use crate::event::Hook;
 use crate::fingerprint::{Fingerprint, Fingerprinted};
 use crate::journal::{
@@ -265,13 +265,17 @@ impl Desk {
         if amended.is_none()
             && let Again::Ended(outcome) = history.asked_again(&policy, wall)
         {
-            if let Some((effect, by)) = self.settled_by_look_up(&stored, &history, ask).await? {
-                // Given up, so that the decision can be written down; then it is looked at anew.
-                drop(claim);
-                self.resolve(stored.identity().id(), scope, by, |_, _| Ok(effect)).await?;
-                return Ok(Found::Displaced);
-            }
-            return Ok(Found::Answered(Box::new(self.answered(outcome, &stored, &history))));
+            let source = match self.settled_by_look_up(&stored, &history, ask).await? {
+                Ok(Some((effect, by))) => {
+                    // Given up, so that the decision can be written down; then it is looked at anew.
+                    drop(claim);
+                    self.resolve(stored.identity().id(), scope, by, |_, _| Ok(effect)).await?;
+                    return Ok(Found::Displaced);
+                }
+                Ok(None) => None,
+                Err(error) => Some(error),
+            };
+            return Ok(Found::Answered(Box::new(self.answered(outcome, &stored, &history, source))));
         }
         let order = self.order_again(&stored, &history, ask, amended.as_ref().map(|(_, request)| request))?;
         // Counted from the moment that goes on record, so that the writing of it counts once.
@@ -418,13 +422,13 @@ impl Desk {
         stored: &Stored,
         history: &History,
         ask: &Ask,
-    ) -> Result<Option<Resolution>, Error> {
+    ) -> Result<Result<Option<Resolution>, Cause>, Error> {
         let Some(hook) = self.client.reconcile_with.as_ref().filter(|_| history.effect() == Effect::Unknown) else {
-            return Ok(None);
+            return Ok(Ok(None));
         };
         let submission = self.order_again(stored, history, ask, None)?.submission(&self.client.profile)?;
         let doubtful = Doubtful { submission: &submission, id: Some(stored.identity().id().clone()) };
-        Ok(reconcile::settled_by(&**hook, &doubtful, self.policy.attempt_time()).await)
+        Ok(reconcile::settled_by(&**hook, &doubtful, self.policy.attempt_time().min(self.left())).await)
     }
 
     /// Somebody else took it up while an attempt of ours was on its way. Theirs
@@ -436,15 +440,21 @@ impl Desk {
         };
         let history = replayed(&stored)?;
         match history.asked_again(&self.policy_of(&stored), runtime::now().time()) {
-            Again::Ended(Outcome::Applied) => self.answered(Outcome::Applied, &stored, &history),
+            Again::Ended(Outcome::Applied) => self.answered(Outcome::Applied, &stored, &history, None),
             Again::Ended(_) | Again::GoesOn => Err(self.busy(id, what).await),
         }
     }
 
     /// The end that is on record.
-    fn answered(&self, outcome: Outcome, stored: &Stored, history: &History) -> Result<Response, Error> {
+    fn answered(
+        &self,
+        outcome: Outcome,
+        stored: &Stored,
+        history: &History,
+        source: Option<Cause>,
+    ) -> Result<Response, Error> {
         let resume_at = history.resume_at(&self.policy).filter(|_| may_go_on(outcome)).map(runtime::system_time);
-        let record = Record { resume_at, ..self.record(stored, history) };
+        let record = Record { resume_at, source, ..self.record(stored, history) };
         match (outcome, record.response) {
             (Outcome::Applied, Some(response)) => Ok(response),
             (outcome, response) => Err(Error::ended(outcome, None, Record { response, ..record })),

@@ -470,7 +470,13 @@ impl fmt::Display for Error {
                 "; whether an earlier use of its key was carried out is unknown"
             }
             Effect::Unknown => "; whether it was carried out is unknown",
-        })
+        })?;
+        let mut cause = self.source().filter(|_| f.alternate());
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
     }
 }
 

@@ -1,31 +1,34 @@
 //! Asking after an operation with GET: its status resource, or the original
 //! that the server says it carried out before.
 
-use http::header::{CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RANGE};
+use http::header::{ACCEPT, ACCEPT_LANGUAGE, EXPECT, LOCATION, RANGE, USER_AGENT};
 use http::{HeaderMap, Method, StatusCode};
 use url::Url;
 
 use crate::engine::{Advice, KeyOrigin, Reach, Verdict, Why};
 use crate::profile::Profile;
-use crate::submission::{Submission, is_credential};
+use crate::submission::Submission;
 
 /// The request that asks after an operation: without its key and its body, and
-/// to another origin without its credentials.
+/// to another origin without what is meant for its own.
 pub(crate) fn asking(of: &Submission, url: Url, profile: &Profile) -> Submission {
     let same_origin = url.origin() == of.url.origin();
-    let is_kept = |name: &http::HeaderName, value: &http::HeaderValue| {
-        *name != CONTENT_TYPE
-            && *name != CONTENT_LENGTH
+    let is_kept = |name: &http::HeaderName| {
+        if !same_origin {
+            // Any other may be an API's key, or name its host.
+            return matches!(*name, ACCEPT | ACCEPT_LANGUAGE | USER_AGENT);
+        }
+        *name != EXPECT
+            && !name.as_str().starts_with("content-")
             // Conditions are the operation's: a 304 to a look says nothing of it.
             && *name != RANGE
             && !name.as_str().starts_with("if-")
             && name != profile.key_header()
-            && (same_origin || !is_credential(name, value))
     };
     Submission {
         method: Method::GET,
         url,
-        headers: of.headers.iter().filter(|(name, value)| is_kept(name, value)).cloned().collect(),
+        headers: of.headers.iter().filter(|(name, _)| is_kept(name)).cloned().collect(),
         body: None,
         key: None,
         origin: KeyOrigin::None,
@@ -136,6 +139,10 @@ mod tests {
                 header("if-none-match", "*"),
                 header("range", "bytes=0-1"),
                 header("accept", "application/json"),
+                header("x-api-key", "k"),
+                header("host", "api.example"),
+                header("content-md5", "m"),
+                header("expect", "100-continue"),
             ],
             body: Some("{}".into()),
             key: None,
@@ -148,7 +155,7 @@ mod tests {
             assert!(look.body.is_none() && look.key.is_none() && look.method == Method::GET);
             look.headers.iter().map(|(name, _)| name.to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(names("https://api.example/status/7"), ["authorization", "accept"]);
+        assert_eq!(names("https://api.example/status/7"), ["authorization", "accept", "x-api-key", "host"]);
         assert_eq!(names("https://other.example/status/7"), ["accept"]);
         assert_eq!(names("http://api.example/status/7"), ["accept"]);
     }

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use crate::engine::Effect;
+use crate::error::Cause;
 use crate::runtime;
 use crate::submission::{IdempotencyKey, OperationId, Submission};
 
@@ -12,7 +13,8 @@ use crate::submission::{IdempotencyKey, OperationId, Submission};
 /// a conflict, a key that is too old.
 ///
 /// It runs at the end of a run whose effect is [`Effect::Unknown`] and whose
-/// operation must not be sent again, and may use any client but this one. With a
+/// operation must not be sent again, for one attempt's timeout at most and not
+/// past the deadline, and may use any client but this one. With a
 /// journal what it found is on the disk, with its evidence, before the call
 /// returns, and is what the record says from then on.
 ///
@@ -52,7 +54,8 @@ pub trait Reconcile: Send + Sync {
     /// # Errors
     ///
     /// Any: the effect stays unknown, and it is looked up again when the
-    /// operation is asked for again. The caller is not told it: log it here.
+    /// operation is asked for again. The caller finds it as the `source` of the
+    /// error, unless that has another cause.
     fn reconcile(
         &self,
         doubtful: &Doubtful<'_>,
@@ -209,20 +212,20 @@ pub(crate) trait AnyReconcile: Send + Sync {
     fn reconcile<'a>(&'a self, doubtful: &'a Doubtful<'_>) -> Reconciled<'a>;
 }
 
-/// What the hook settled, if it did within this time: the effect, and by whom on
-/// what evidence.
+/// What the hook settled: the effect, and by whom on what evidence. An error, if
+/// it did not end within this time either.
 pub(crate) async fn settled_by(
     hook: &dyn AnyReconcile,
     doubtful: &Doubtful<'_>,
     limit: Duration,
-) -> Option<(Effect, Box<str>)> {
-    let found = runtime::within(limit, hook.reconcile(doubtful)).await.ok()?.ok()?;
-    let (effect, evidence) = match found {
+) -> Result<Option<(Effect, Box<str>)>, Cause> {
+    let found = runtime::within(limit, hook.reconcile(doubtful)).await;
+    let (effect, evidence) = match found.map_err(|_| "the `reconcile` hook did not end in its time")?? {
         Found::Applied(evidence) => (Effect::Applied, evidence),
         Found::NotApplied(evidence) => (Effect::NotApplied, evidence),
-        Found::Unknown => return None,
+        Found::Unknown => return Ok(None),
     };
-    Some((effect, format!("reconcile: {evidence}").into()))
+    Ok(Some((effect, format!("reconcile: {evidence}").into())))
 }
 
 impl<R: Reconcile> AnyReconcile for R {

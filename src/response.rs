@@ -108,7 +108,7 @@ impl Response {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body from JSON.
+    /// The body from JSON, with a byte order mark before it or without.
     ///
     /// ```
     /// # #[cfg(feature = "sandbox")]
@@ -144,7 +144,7 @@ impl Response {
     /// paid". Look at [`Response::bytes`] before asking again.
     #[cfg(feature = "json")]
     pub fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, BodyError> {
-        serde_json::from_slice(&self.body).map_err(|error| BodyError {
+        serde_json::from_slice(crate::profile::without_bom(&self.body)).map_err(|error| BodyError {
             applied: self.applied,
             is_json: error.is_data(),
             line: error.line(),

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use bytes::Bytes;
 use http::Method;
-use http::header::{AUTHORIZATION, COOKIE, HeaderName, HeaderValue, PROXY_AUTHORIZATION};
+use http::header::{HeaderName, HeaderValue};
 use url::Url;
 
 use crate::engine::{Entry, KeyOrigin, Time};
@@ -435,8 +435,10 @@ impl fmt::Debug for Submission {
 }
 
 /// Whether a header is a credential: never written down, and not for another origin.
+#[cfg(feature = "journal")]
 pub(crate) fn is_credential(name: &HeaderName, value: &HeaderValue) -> bool {
-    value.is_sensitive() || *name == AUTHORIZATION || *name == COOKIE || *name == PROXY_AUTHORIZATION
+    use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};
+    value.is_sensitive() || [AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION].contains(name)
 }
 
 /// A URL without what may be secret in it: user, password, query, fragment.
@@ -460,6 +462,8 @@ impl fmt::Debug for Shown<'_> {
 
 #[cfg(test)]
 mod tests {
+    use http::header::AUTHORIZATION;
+
     use super::*;
 
     #[test]

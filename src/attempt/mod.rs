@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use http::StatusCode;
 
-use crate::engine::{Advice, AttemptKind, Reach, Verdict};
+use crate::engine::{Advice, AttemptKind, Verdict};
 
 pub use table::Table;
 
@@ -477,10 +477,10 @@ pub enum WaitReason {
 
 impl WaitReason {
     pub(crate) const fn of(verdict: Verdict) -> Self {
-        match (verdict.advice(), verdict.reach()) {
-            (Advice::RetryAfter(_), _) => Self::RetryAfter,
-            (_, Reach::Accepted { knows_key: true }) => Self::Poll,
-            _ => Self::Backoff,
+        match verdict.advice() {
+            Advice::RetryAfter(_) => Self::RetryAfter,
+            _ if verdict.is_polled() => Self::Poll,
+            Advice::Retry | Advice::Stop => Self::Backoff,
         }
     }
 

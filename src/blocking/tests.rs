@@ -1,4 +1,4 @@
-//! A thread that is gone, which no caller can bring about.
+//! The thread behind: gone, which no caller can bring about, and going.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -76,4 +76,19 @@ fn the_last_clone_may_be_dropped_on_its_own_thread() {
         dropped.send(()).unwrap();
     });
     done.recv_timeout(std::time::Duration::from_secs(5)).expect("it does not wait for itself");
+}
+
+#[test]
+fn a_client_that_goes_does_not_wait_for_a_name_to_be_looked_up() {
+    let worker = Worker::start().unwrap();
+    let (release, held) = mpsc::channel::<()>();
+    // The system's resolver takes its time, and cannot be called off.
+    drop(worker.handle.spawn_blocking(move || held.recv()));
+    let (dropped, done) = mpsc::channel();
+    thread::spawn(move || {
+        drop(worker);
+        dropped.send(()).unwrap();
+    });
+    done.recv_timeout(std::time::Duration::from_secs(5)).expect("it waits for what nobody asks for any more");
+    drop(release);
 }

@@ -48,6 +48,8 @@ impl Worker {
         let thread = thread::Builder::new().name("oncekey-blocking".to_owned()).spawn(move || {
             // The only end is that the sender is dropped.
             let _ = runtime.block_on(stopped);
+            // A look-up of a name that nobody waits for any more cannot be called off.
+            runtime.shutdown_background();
         })?;
         Ok(Self { handle, stop: Some(stop), thread: Some(thread) })
     }

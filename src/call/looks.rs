@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use url::Url;
+
 use super::{Call, Operation, request};
 use crate::attempt::Attempt;
 use crate::authorize::Parts;
 use crate::driver::World;
-use crate::engine::{Advice, Effect, Entry, Outcome, Reach, Verdict, Why};
+use crate::engine::{Advice, Again, Effect, Entry, Outcome, Reach, Verdict, Why};
 use crate::look;
 use crate::profile::Asked;
 use crate::reconcile::{self, Doubtful};
@@ -21,16 +23,27 @@ impl Operation {
         if self.call.client.reconcile_with.is_none() || self.history.effect() != Effect::Unknown {
             return outcome;
         }
+        // While it may be sent again, that is what tells.
+        if self.history.asked_again(&self.policy, self.call.now()) == Again::GoesOn {
+            return outcome;
+        }
         // In memory of its own: it comes seldom.
         Box::pin(self.reconciled()).await.unwrap_or(outcome)
     }
 
     async fn reconciled(&mut self) -> Option<Outcome> {
+        let limit = self.policy.attempt_time().min(self.history.left(&self.policy, self.call.now()));
         let hook = self.call.client.reconcile_with.as_deref()?;
         let doubtful = Doubtful { submission: &self.call.submission, id: self.call.submission.operation() };
-        let settled = reconcile::settled_by(hook, &doubtful, self.policy.attempt_time()).await;
+        let settled = reconcile::settled_by(hook, &doubtful, limit).await;
         self.call.now = runtime::now();
-        let (effect, by) = settled?;
+        let (effect, by) = match settled {
+            Ok(settled) => settled?,
+            Err(error) => {
+                self.call.cause.get_or_insert(error);
+                return None;
+            }
+        };
         let entry = Entry::Resolved { effect, by, at: self.call.now().max(self.history.latest()) };
         let mut after = self.history.clone();
         after.apply(&entry).ok()?;
@@ -54,28 +67,32 @@ impl Call {
         let Some(head) = head else {
             return if is_look { look::of_status(read, None) } else { read };
         };
-        let verdict = if is_look { look::of_status(read, Some(head.status)) } else { read };
+        let answer = head.answer(self.now.time());
+        let verdict = if is_look { answer.heeded(look::of_status(read, Some(head.status))) } else { read };
         let Some(find) = &self.client.poll_with else {
             return verdict;
         };
         let base = &self.outgoing().url;
         let is_pending = matches!(verdict.reach(), Reach::Accepted { .. }) && verdict.why() == Why::Pending;
-        let named = || find(&head.answer(self.now.time())).and_then(|url| base.join(&url).ok());
+        let named = || {
+            let text = find(&answer)?;
+            let url = base.join(&text).ok().filter(Url::has_host)?;
+            // On record it is read against the operation's own URL.
+            let is_found_again = self.submission.url.join(&text).is_ok_and(|again| again == url);
+            Some((url, is_found_again))
+        };
         let moved = is_look.then(|| look::see_other(head.status, &head.headers, base)).flatten();
         let next = match moved {
-            Some(url) => Some(url),
-            None if is_pending || (is_look && verdict.reach() == Reach::Applied) => {
-                let url = named().filter(|url| url.has_host());
-                self.names_it = url.is_some();
-                url
-            }
+            Some(url) => Some((url, false)),
+            None if is_pending || (is_look && verdict.reach() == Reach::Applied) => named(),
             None => None,
         };
-        let Some(url) = next else {
+        let Some((url, names_it)) = next else {
             return verdict;
         };
+        self.names_it = names_it;
         self.look = Some(Box::new(look::asking(&self.submission, url, &self.client.profile)));
-        look::pending(verdict)
+        answer.heeded(look::pending(verdict))
     }
 
     /// The original in the place of the answer that says that there is one.
@@ -101,6 +118,9 @@ impl Call {
             }
         }
         let left = left.saturating_sub(runtime::now().since(began));
+        if left.is_zero() {
+            return again;
+        }
         let request = request(&look, headers);
         let progress = transport::exchange(&client.http, request, left, client.max_response_bytes).await;
         self.now = runtime::now();
@@ -115,7 +135,7 @@ impl Call {
             }
             // Turned away for good: the server's first word stands, and settles nothing.
             (_, Advice::Stop) => verdict,
-            (_, Advice::Retry | Advice::RetryAfter(_)) => again,
+            (_, advice @ (Advice::Retry | Advice::RetryAfter(_))) => again.with_advice(advice),
         }
     }
 }

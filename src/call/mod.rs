@@ -15,8 +15,7 @@ use crate::authorize::Parts;
 use crate::client::Inner;
 use crate::driver::{self, World};
 use crate::engine::{
-    Budget, Draw, Effect, Entry, History, MethodKind, Outcome, Policy, Reach, SHORTEST_ATTEMPT, StopReason, Time,
-    Verdict, Why,
+    Budget, Draw, Effect, Entry, History, MethodKind, Outcome, Policy, SHORTEST_ATTEMPT, StopReason, Time, Verdict, Why,
 };
 use crate::error::{Cause, Error, Record};
 use crate::event::{About, AttemptEnded, AttemptStarted, Ended, Event, Hook, Waiting};
@@ -296,9 +295,10 @@ impl World for Call {
             let reason = last.map_or(WaitReason::Earlier, WaitReason::of);
             let until = began.system_time().checked_add(wait).unwrap_or_else(|| began.system_time());
             let waiting = Waiting::new(about, wait, until, reason);
-            match last.map(|verdict| verdict.reach()) {
-                Some(Reach::Accepted { knows_key: true }) => Event::Polling(waiting),
-                Some(_) | None => Event::Waiting(waiting),
+            if last.is_some_and(|verdict| verdict.is_polled()) {
+                Event::Polling(waiting)
+            } else {
+                Event::Waiting(waiting)
             }
         });
         // What waits holds little, and nothing of the connection's read buffer.
@@ -335,7 +335,8 @@ impl World for Call {
         let took = done.since(self.now);
         self.now = done;
         match outcome {
-            Ok(Ok(())) => {
+            // One that blocks its thread is not cut short: it ends late, and well.
+            Ok(Ok(())) if took <= allowed => {
                 self.authorized = Some(Box::new(Authorized { headers, took }));
                 Ok(())
             }
@@ -343,11 +344,11 @@ impl World for Call {
                 self.cause = Some(error);
                 Err(StopReason::Authorize)
             }
-            Err(_) if limit < self.attempt_timeout => {
+            Ok(Ok(())) | Err(_) if limit < self.attempt_timeout => {
                 self.cause = None;
                 Err(StopReason::Deadline)
             }
-            Err(_) => {
+            Ok(Ok(())) | Err(_) => {
                 self.cause = None;
                 self.problem = Some("the `authorize` hook did not end within the attempt's timeout");
                 Err(StopReason::Authorize)
@@ -374,7 +375,9 @@ impl World for Call {
         let verdict = progress.verdict(&self.client.profile, &asked, self.now.time());
         self.note_answer(&progress);
         let mut verdict = self.followed(verdict, progress.head.as_ref());
-        if verdict.why() == Why::AlreadyProcessed && self.client.recover_with.is_some() {
+        // Without a key what was processed before may be anybody's.
+        let has_key = self.submission.key.is_some();
+        if verdict.why() == Why::AlreadyProcessed && has_key && self.client.recover_with.is_some() {
             let left = timeout.saturating_sub(self.now.since(sent));
             // In memory of its own: it comes seldom, and is large.
             verdict = Box::pin(self.recovered(verdict, &mut progress.head, left)).await;

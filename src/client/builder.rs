@@ -95,7 +95,9 @@ impl ClientBuilder {
     /// A timeout of reqwest's own, if set here, can only end an attempt early.
     ///
     /// What `default_headers` brings cannot be seen here: neither the key's
-    /// header nor `Accept`, `Range` or `If-None-Match` belong there.
+    /// header nor `Accept`, `Range` or `If-None-Match` belong there. Nor do
+    /// credentials: they would go to each host that is asked, a status resource's
+    /// on another origin too.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")]
@@ -307,14 +309,15 @@ impl ClientBuilder {
     /// GET, instead of sending it again: given a 202 or what the `judge` calls
     /// pending, `find` names that resource's URL, absolute or relative to the
     /// request's. It is asked of each complete 2xx of the resource too, where
-    /// `None` leaves the reading to the `judge`, and another URL means that it is
-    /// still running.
+    /// `None` leaves the reading to the `judge`, and any URL, the resource's own
+    /// too, means that it is still running.
     ///
     /// Polls keep to [`Poll`]. They carry neither key nor body, and to another
-    /// origin no credentials; the `authorize` hook runs before each. A 404 of the
-    /// resource is in doubt, not a refusal of the operation. A `judge` that calls
-    /// its answer refused settles the operation as not applied. With a journal a
-    /// resumed operation goes on polling.
+    /// origin no header but `Accept`, `Accept-Language` and `User-Agent`; to its
+    /// own the `authorize` hook runs before each. A 404 of the resource is in
+    /// doubt, not a refusal of the operation. A `judge` that calls its answer
+    /// refused settles the operation as not applied. With a journal a resumed
+    /// operation goes on polling.
     ///
     /// ```
     /// use oncekey::Client;

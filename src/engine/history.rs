@@ -472,17 +472,7 @@ impl History {
 }
 
 pub(super) const fn budget_of(verdict: Verdict) -> Budget {
-    match verdict.reach() {
-        Reach::Accepted { knows_key: true } => Budget::Polls,
-        Reach::Accepted { knows_key: false } if verdict.linked() => Budget::Polls,
-        Reach::Unsent
-        | Reach::Refused
-        | Reach::Ambiguous
-        | Reach::Accepted { knows_key: false }
-        | Reach::AppliedUnread
-        | Reach::Applied
-        | Reach::Rejected => Budget::Failures,
-    }
+    if verdict.is_polled() { Budget::Polls } else { Budget::Failures }
 }
 
 /// An entry that cannot have happened after those before it: the record is

@@ -206,6 +206,19 @@ impl Verdict {
     pub const fn linked(&self) -> bool {
         self.linked
     }
+
+    /// What comes next is a poll.
+    pub(crate) const fn is_polled(&self) -> bool {
+        match self.reach {
+            Reach::Accepted { knows_key } => knows_key || self.linked,
+            Reach::Unsent
+            | Reach::Refused
+            | Reach::Ambiguous
+            | Reach::AppliedUnread
+            | Reach::Applied
+            | Reach::Rejected => false,
+        }
+    }
 }
 
 impl fmt::Display for Verdict {

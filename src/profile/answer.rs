@@ -5,7 +5,7 @@ use http::header::{
 };
 use http::{Method, StatusCode, Version};
 
-use crate::engine::{MethodKind, Time};
+use crate::engine::{Advice, MethodKind, Time, Verdict};
 
 /// What a request asked for: all that the reading of its answer depends on.
 #[derive(Clone, Copy)]
@@ -365,14 +365,37 @@ impl<'a> Answer<'a> {
     /// Whether a body that came whole is the JSON that its content type says.
     /// Where the framing proved the length both ends are enough, and nothing at
     /// all is as good; where it did not, nothing may be all that is left.
+    /// The verdict with the wait that this answer names, if it may be tried again.
+    pub(crate) fn heeded(&self, verdict: Verdict) -> Verdict {
+        if verdict.advice() != Advice::Retry {
+            return verdict;
+        }
+        match super::retry_after::named_wait(self.headers, self.received) {
+            Some(wait) => verdict.with_advice(Advice::RetryAfter(wait)),
+            None => verdict,
+        }
+    }
+
+    /// Where codes cannot be looked for: in a coding that was not undone, or in too much data.
+    pub(super) fn hides_its_codes(&self) -> bool {
+        self.body.len() > super::json::LONGEST_PARSED && !self.is_html()
+            || (self.glance.is_encoded && !self.body.is_empty())
+    }
+
     pub(super) fn is_what_it_says(&self) -> bool {
-        if self.is_proved_empty() || !is_json_type(self.content_type()) || self.glance.is_encoded {
+        if self.is_proved_empty() || self.glance.is_encoded {
             return true;
         }
-        if self.length_proved {
-            super::json::begins_and_ends_like_json(self.body)
-        } else {
-            super::json::is_json(self.body)
+        let kind = self.content_type();
+        match (is_json_type(kind), self.length_proved) {
+            (true, true) => super::json::begins_and_ends_like_json(self.body),
+            (true, false) => super::json::is_json(self.body),
+            (false, true) => true,
+            // An object is one under no name, or a careless one, too.
+            (false, false) => {
+                let may_be_json = kind.is_empty() || kind.to_ascii_lowercase().starts_with("text/");
+                !may_be_json || !super::json::begins_like_an_object(self.body) || super::json::is_json(self.body)
+            }
         }
     }
 }
@@ -403,7 +426,7 @@ impl<'a> Glance<'a> {
                 // Any other coding is read to the connection's end.
                 glance.is_chunked = value.as_bytes().trim_ascii_end().to_ascii_lowercase().ends_with(b"chunked");
             } else if *name == CONTENT_ENCODING {
-                glance.is_encoded = true;
+                glance.is_encoded |= !value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity");
             } else if matches!(name.as_str(), "request-id" | "x-request-id" | "x-correlation-id") {
                 glance.request_id = Some(value);
             }

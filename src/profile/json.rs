@@ -3,28 +3,31 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-/// No error body is longer; what is gets no code, which is the careful reading.
+/// No error body is longer; one that is settles nothing, since its codes are not looked for.
 pub(super) const LONGEST_PARSED: usize = 256 * 1024;
 
-const BOM: &[u8] = b"\xef\xbb\xbf";
+/// Some servers begin with a byte order mark, which JSON has no place for.
+pub(crate) fn without_bom(body: &[u8]) -> &[u8] {
+    body.strip_prefix(b"\xef\xbb\xbf").unwrap_or(body)
+}
 
 /// The body as JSON, if it is some and not beyond reason.
 pub(super) fn parse(body: &[u8]) -> Option<Value> {
     if body.len() > LONGEST_PARSED {
         return None;
     }
-    serde_json::from_slice(body.strip_prefix(BOM).unwrap_or(body)).ok()
+    serde_json::from_slice(without_bom(body)).ok()
 }
 
 /// Whether the whole body is one JSON value.
 pub(super) fn is_json(body: &[u8]) -> bool {
-    serde_json::from_slice::<IgnoredAny>(body.strip_prefix(BOM).unwrap_or(body)).is_ok()
+    serde_json::from_slice::<IgnoredAny>(without_bom(body)).is_ok()
 }
 
 /// Whether its first and its last byte are those of one JSON value: enough
 /// where the length was proved, at a cost that does not grow with the body.
 pub(super) fn begins_and_ends_like_json(body: &[u8]) -> bool {
-    let body = body.strip_prefix(BOM).unwrap_or(body).trim_ascii();
+    let body = without_bom(body).trim_ascii();
     let (Some(first), Some(last)) = (body.first(), body.last()) else {
         return false;
     };
@@ -38,9 +41,14 @@ pub(super) fn begins_and_ends_like_json(body: &[u8]) -> bool {
     }
 }
 
+/// Whether an object was begun.
+pub(super) fn begins_like_an_object(body: &[u8]) -> bool {
+    without_bom(body).trim_ascii_start().starts_with(b"{")
+}
+
 /// Whether a page came, whatever its content type says.
 pub(super) fn begins_like_html(body: &[u8]) -> bool {
-    let body = body.strip_prefix(BOM).unwrap_or(body).trim_ascii_start();
+    let body = without_bom(body).trim_ascii_start();
     [&b"<!doctype html"[..], b"<html"]
         .iter()
         .any(|start| body.len() >= start.len() && body[..start.len()].eq_ignore_ascii_case(start))

@@ -62,6 +62,8 @@ pub use key_format::{KeyError, KeyFormat};
 pub use matcher::Matcher;
 
 pub(crate) use answer::{Glance, method_kind};
+#[cfg(feature = "json")]
+pub(crate) use json::without_bom;
 
 type Judge = Arc<dyn Fn(&Answer<'_>) -> Judgement + Send + Sync>;
 

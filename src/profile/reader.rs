@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::answer::{Answer, Asked, Exchange, Extent, Judgement};
 use super::builder::{ErrorsStored, Meaning};
 use super::json::{self, Scalar};
-use super::retry_after::named_wait;
 use super::{Data, matcher};
 use crate::engine::{Advice, MethodKind, Reach, Verdict, Why};
 
@@ -24,7 +23,7 @@ pub(super) fn read(profile: &Data, asked: &Asked<'_>, exchange: &Exchange<'_>) -
                 Some(if rule.heeds_header { case.heed_header(verdict) } else { verdict })
             });
             let verdict = verdict.unwrap_or_else(|| case.heed_header(IN_DOUBT)).with_mark(case.marked);
-            case.heed_named_wait(verdict)
+            answer.heeded(verdict)
         }
     }
 }
@@ -151,16 +150,6 @@ impl<'a> Case<'a> {
             return verdict.with_advice(Advice::Stop).with_why(why);
         }
         verdict
-    }
-
-    fn heed_named_wait(&self, verdict: Verdict) -> Verdict {
-        if verdict.advice() != Advice::Retry {
-            return verdict;
-        }
-        match named_wait(self.answer.headers, self.answer.received) {
-            Some(wait) => verdict.with_advice(Advice::RetryAfter(wait)),
-            None => verdict,
-        }
     }
 }
 
@@ -315,7 +304,9 @@ fn rule_16_refusal(case: &Case<'_>) -> Option<Verdict> {
     match case.status {
         403 | 409 if case.is_page() => stop(Reach::Ambiguous, Why::WrongType),
         400 | 401 | 402 | 403 | 404 | 405 | 407 | 410 | 411 | 412 | 413 | 414 | 415 | 417 | 422 | 431 => {
-            stop(Reach::Refused, Why::Refusal)
+            // Whether the idempotency layer said it, the rules above could not tell.
+            let may_be_its = case.asked.key.is_some() && case.answer.hides_its_codes();
+            stop(if may_be_its { Reach::Ambiguous } else { Reach::Refused }, Why::Refusal)
         }
         _ => None,
     }

@@ -235,8 +235,8 @@ impl Client {
     pub async fn abandon(&self, id: impl Into<OperationId>) -> Result<(), Error> {
         let decide = |history: &History, _: Again| match history.effect() {
             Effect::NotApplied => Ok(Effect::NotApplied),
-            Effect::Applied => Err("refused: it was carried out"),
-            Effect::Unknown => Err("refused: it may have been carried out: look it up, then `resolve` it"),
+            Effect::Applied => Err("it cannot be abandoned"),
+            Effect::Unknown => Err("it cannot be abandoned before it is looked up: then `resolve` it"),
         };
         self.desk()?.resolve(&id.into(), &self.scope(), "abandoned".into(), decide).await
     }

@@ -158,6 +158,22 @@ fn rule_5_a_cut_error_settles_nothing() {
     // Half a body is half a body, whatever the connection says of it.
     let half = r#"{"code":"IDEMPOTENCY_IN_PROGRESS","m"#;
     case(422, &[JSON], half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+    // Under no content type, or a careless one, it is half an object all the same.
+    let careless = ("content-type", "Text/plain; charset=utf-8");
+    for kind in [&[][..], &[careless]] {
+        case(422, kind, half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+        case(422, kind, half).http2().close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+        case(201, kind, half).close_delimited().gives(AppliedUnread, Retry, Why::CutBody);
+        case(201, kind, half).gives(Applied, Stop, Why::Success);
+        case(201, kind, "{}").close_delimited().gives(Applied, Stop, Why::Success);
+        case(201, kind, "paid {").close_delimited().gives(Applied, Stop, Why::Success);
+        case(201, kind, "").close_delimited().gives(Applied, Stop, Why::Success);
+    }
+    let lines = ("content-type", "application/x-ndjson");
+    case(200, &[lines], "{}\n{}").close_delimited().gives(Applied, Stop, Why::Success);
+    let bare = [JSON, ("content-encoding", "identity")];
+    case(422, &bare, half).close_delimited().gives(Ambiguous, Retry, Why::CutBody);
+    case(201, &bare, half).close_delimited().gives(AppliedUnread, Retry, Why::CutBody);
     case(422, &[JSON], "").close_delimited().gives(Ambiguous, Retry, Why::CutBody);
     case(422, &[JSON], "").gives(Refused, Stop, Why::Refusal);
     case(404, &[JSON], "").close_delimited().method(Method::HEAD).gives(Refused, Stop, Why::Refusal);
@@ -215,6 +231,23 @@ fn rules_6b_and_6c_the_other_words_of_the_idempotency_layer() {
     at(400, &[JSON], r#"{"detail":"No."}"#).gives(Refused, Stop, Why::Refusal);
     // Before rule 13: the layer's own code outranks the replay mark.
     at(422, &[JSON, MARK], r#"{"code":"SEEN"}"#).gives(Ambiguous, Stop, Why::AlreadyProcessed);
+}
+
+#[test]
+fn prose_of_an_earlier_request_settles_nothing() {
+    for body in [
+        r#"{"message":"This idempotency key was already used."}"#,
+        r#"{"code":"IDEMPOTENCY_ERROR","message":"This key was used with a different body."}"#,
+        r#"{"message":"A request with this Idempotency-Key is in progress."}"#,
+        r#"{"message":"A request with this idempotency key is still being processed."}"#,
+        r#"{"code":"CONCURRENT_REQUEST","message":"Check your Idempotency-Key."}"#,
+        r#"{"title":"IDEMPOTENCY: REQUEST IN FLIGHT"}"#,
+    ] {
+        case(422, &[JSON], body).gives(Ambiguous, Stop, Why::Other);
+    }
+    for body in ["Idempotency-Key is missing", "The idempotency key is malformed", "the card was used already"] {
+        case(400, &[], body).gives(Refused, Stop, Why::Refusal);
+    }
 }
 
 #[test]
@@ -390,6 +423,15 @@ fn rules_15_to_16_refusals_of_this_attempt() {
     case(409, &[HTML], "<html>").gives(Ambiguous, Stop, Why::WrongType);
     case(403, &[HTML], "<html>").asking("accept", "text/html").gives(Refused, Stop, Why::Refusal);
     case(404, &[HTML], "<html>").gives(Refused, Stop, Why::Refusal);
+    // Where no code can be looked for, what rule 6 would have said is not known.
+    let long = format!(r#"{{"trace":"{}","code":"IDEMPOTENCY_IN_PROGRESS"}}"#, "x".repeat(256 * 1024));
+    case(422, &[JSON], &long).gives(Ambiguous, Stop, Why::Refusal);
+    case(404, &[HTML], &format!("<html>{long}")).gives(Refused, Stop, Why::Refusal);
+    let coded = |coding, body| case(400, &[JSON, ("content-encoding", coding)], body);
+    coded("br", "\u{b}\u{2}").gives(Ambiguous, Stop, Why::Refusal);
+    coded("br", "").gives(Refused, Stop, Why::Refusal);
+    coded("br", "\u{b}\u{2}").keyless().gives(Refused, Stop, Why::Refusal);
+    coded("Identity", r#"{"code":"NO"}"#).gives(Refused, Stop, Why::Refusal);
     for status in [404, 410] {
         let gone = case(status, &[], "").method(Method::DELETE);
         gone.clone().gives(Refused, Stop, Why::Refusal);

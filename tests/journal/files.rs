@@ -383,7 +383,7 @@ async fn an_answer_that_cannot_be_written_is_given_out_and_its_replay_is_had_lat
     assert_eq!(answer.recorded().unwrap_err().kind(), JournalErrorKind::Full);
     assert_eq!(client.lookup("a").await.unwrap().unwrap().effect(), Effect::Unknown, "as if it had died");
     // Refused for certain, and that does not fit either: it may not be called certain.
-    sandbox.fail_next([Fault::status(422).json(format!("\"{}\"", "x".repeat(400_000)))]);
+    sandbox.fail_next([Fault::status(422).json(format!("\"{}\"", "x".repeat(200_000)))]);
     let refused = pay(&client, &sandbox, "b", 1).send().await.unwrap_err();
     assert_eq!((refused.kind(), refused.effect()), (ErrorKind::Journal, Effect::Unknown));
     drop(client);

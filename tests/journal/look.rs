@@ -57,6 +57,27 @@ async fn a_resumed_operation_goes_on_polling_its_status_resource() {
     assert_eq!(client.resume("order-1").send().await.unwrap().text(), "\"done\"");
 }
 
+/// A URL relative to the status resource's own would, after a restart, be read
+/// against the operation's, and lead elsewhere.
+#[tokio::test]
+async fn a_resumed_operation_is_asked_after_where_it_is() {
+    let folder = Folder::new();
+    let sandbox = Sandbox::start().await.unwrap();
+    let at = |url: &str| Fault::status(202).executing().header("location", url);
+    sandbox.fail_next([at("status/7"), at("8"), running().times(1000)]);
+    let client = following(&folder).await;
+    let request = pay(&client, &sandbox, "order-1", 1).deadline(Duration::from_millis(500));
+    assert_eq!(request.send().await.unwrap_err().effect(), Effect::Unknown);
+    let paths = |from: usize| sandbox.requests()[from..].iter().map(|seen| seen.path().to_owned()).collect::<Vec<_>>();
+    assert_eq!(paths(1)[..2], ["/status/7", "/status/8"]);
+    sandbox.clear_faults();
+    sandbox.fail_next([at("8"), done()]);
+    let before = sandbox.requests().len();
+    assert_eq!(client.resume("order-1").send().await.unwrap().text(), "\"done\"");
+    assert_eq!(paths(before), ["/status/7", "/status/8"]);
+    assert_eq!(posts(&sandbox), 1);
+}
+
 #[tokio::test]
 async fn a_look_that_was_cut_short_is_no_order() {
     let folder = Folder::new();
@@ -115,8 +136,12 @@ async fn what_a_look_up_found_is_on_record_with_its_evidence() {
     sandbox.fail_next([Fault::replayed(500).header("idempotent-replayed", "true")]);
     let first = pay(&unknowing, &sandbox, "order-1", 1).send().await.unwrap_err();
     assert_eq!((first.kind(), first.effect()), (ErrorKind::Unsettled, Effect::Unknown));
+    let again = pay(&unknowing, &sandbox, "order-1", 1).send().await.unwrap_err();
+    for error in [&first, &again] {
+        assert_eq!(std::error::Error::source(error).unwrap().to_string(), "the books are closed");
+    }
     assert_eq!(unknowing.in_doubt().await.unwrap().len(), 1);
-    assert_eq!(pay(&unknowing, &sandbox, "order-1", 1).send().await.unwrap_err().effect(), Effect::Unknown);
+    assert_eq!(again.effect(), Effect::Unknown);
     assert_eq!(looks.load(Ordering::Relaxed), 2, "looked up again when it is asked for again");
     let knowing = reconciling(Some(Found::Applied("pay_7 by metadata".into())));
     let settled = knowing.resume("order-1").send().await.unwrap_err();

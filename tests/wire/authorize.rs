@@ -96,6 +96,20 @@ async fn a_hook_has_the_attempts_time_and_no_more() {
     assert!(here.requests().is_empty());
 }
 
+#[tokio::test]
+#[allow(clippy::disallowed_methods)] // what takes time
+async fn a_hook_that_blocks_past_the_attempts_time_sends_nothing() {
+    let here = sandbox([]).await;
+    let slow = |_: &mut Parts<'_>| -> Outcome {
+        std::thread::sleep(ms(150));
+        Ok(())
+    };
+    let client = builder().attempt_timeout(ms(100)).authorize(slow).build().unwrap();
+    let error = fails(pay(&client, &here).await, ErrorKind::Authorize, Effect::NotApplied);
+    assert!(error.to_string().contains("within the attempt's timeout"), "{error}");
+    assert!(error.attempts().is_empty() && here.requests().is_empty());
+}
+
 /// Takes this long each time.
 struct Slow(Duration);
 

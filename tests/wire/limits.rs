@@ -141,6 +141,12 @@ async fn a_short_body_without_an_error_is_noticed() {
 }
 
 #[tokio::test]
+async fn a_byte_order_mark_is_no_part_of_the_json() {
+    let sandbox = sandbox([Fault::status(201).executing().json("\u{feff}{\"id\":\"pay_1\"}")]).await;
+    assert_eq!(pay(&client(), &sandbox).await.unwrap().json::<Value>().unwrap()["id"], "pay_1");
+}
+
+#[tokio::test]
 async fn a_timeout_of_reqwests_own_leaves_the_doubt() {
     let sandbox = sandbox([Fault::stall_after_executing()]).await;
     let client = builder().http(|http| http.timeout(ms(200))).retry(Retry::default().max_attempts(1)).build().unwrap();

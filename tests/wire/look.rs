@@ -8,7 +8,9 @@ use std::time::Duration;
 use oncekey::engine::AttemptKind;
 use oncekey::profile::{Answer, Judgement, Profile};
 use oncekey::sandbox::{Fault, Sandbox};
-use oncekey::{Client, ClientBuilder, Doubtful, Effect, ErrorKind, Found, Parts, Poll, Retry};
+use oncekey::{
+    Client, ClientBuilder, Doubtful, Effect, ErrorKind, Event, Found, Parts, Poll, Reconcile, Retry, WaitReason,
+};
 
 fn builder() -> ClientBuilder {
     Client::builder()
@@ -45,7 +47,14 @@ fn judge(answer: &Answer<'_>) -> Judgement {
 async fn a_status_resource_is_asked_in_the_place_of_the_operation() {
     let sandbox = Sandbox::start().await.unwrap();
     sandbox.fail_next([accepted("/status/7"), Fault::status(202).header("location", "/status/8"), done()]);
-    let client = builder().poll_with(location).build().unwrap();
+    let polls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&polls);
+    let on_event = move |event: &Event<'_>| {
+        if matches!(event, Event::Polling(_)) {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    let client = builder().poll_with(location).on_event(on_event).build().unwrap();
     let request = client.post(sandbox.url("/payments")).bearer_auth("token").header("x-tenant", "t").body("x");
     let answer = request.send().await.unwrap();
     assert_eq!(answer.text(), "{\"status\":\"done\"}");
@@ -60,6 +69,9 @@ async fn a_status_resource_is_asked_in_the_place_of_the_operation() {
     }
     let kinds: Vec<AttemptKind> = answer.attempts().iter().map(|attempt| attempt.kind()).collect();
     assert_eq!(kinds, [AttemptKind::First, AttemptKind::Poll, AttemptKind::Poll]);
+    let waits: Vec<_> = answer.attempts().iter().map(|attempt| attempt.wait_reason()).collect();
+    assert_eq!(waits, [Some(WaitReason::Poll), Some(WaitReason::Poll), None]);
+    assert_eq!(polls.load(Ordering::Relaxed), 2, "and so does the hook hear of it");
     assert_eq!(sandbox.executions(), 1);
 }
 
@@ -136,14 +148,48 @@ async fn another_origin_gets_no_credentials() {
     sandbox.fail_next([accepted(&other.url("/status/7"))]);
     other.fail_next([done()]);
     let request = client.post(sandbox.url("/payments")).bearer_auth("token").body("x");
+    // What is not marked sensitive may be a secret too.
+    let request = request.header("x-api-key", "sk_7").header("host", "api.example").header("accept-language", "es");
     assert_eq!(request.send().await.unwrap().status(), 200);
     let look = &other.requests()[0];
-    assert!(!look.headers().contains_key("authorization") && !look.headers().contains_key("x-signature"));
+    for name in ["authorization", "x-signature", "x-api-key"] {
+        assert!(!look.headers().contains_key(name), "{name}");
+    }
+    assert_eq!(look.headers()["host"], other.url("").trim_start_matches("http://"));
+    assert_eq!(look.headers()["accept-language"], "es");
     assert_eq!(asked.load(Ordering::Relaxed), 1);
     // To its own origin the hook signs what is sent.
     sandbox.fail_next([accepted("/status/7"), done()]);
     assert!(client.post(sandbox.url("/payments")).body("x").send().await.is_ok());
     assert_eq!(sandbox.requests()[2].headers()["x-signature"], "GET /status/7");
+}
+
+/// A server's own wait counts whatever the answer that it comes with is read as.
+#[tokio::test]
+async fn a_look_waits_as_long_as_it_is_told_to() {
+    let sandbox = Sandbox::start().await.unwrap();
+    let later = |fault: Fault| fault.header("retry-after-ms", "60");
+    let client = builder().poll_with(location).build().unwrap();
+    sandbox.fail_next([
+        accepted("/status/7"),
+        later(Fault::status(404)),
+        later(Fault::status(200).json("{}").header("location", "/status/8")),
+        later(Fault::redirect(303, "/payments/7")),
+        done(),
+    ]);
+    let answer = client.post(sandbox.url("/payments")).body("x").send().await.unwrap();
+    let told = answer.attempts()[1..4].iter().map(|attempt| (attempt.wait_reason(), attempt.wait()));
+    for (reason, wait) in told {
+        assert_eq!(reason, Some(WaitReason::RetryAfter), "{}", answer.table());
+        assert!(wait >= Duration::from_millis(60), "{}", answer.table());
+    }
+    // That of an original, too.
+    let client =
+        builder().profile(Profile::gocardless()).recover_with(|id| Some(format!("/payments/{id}"))).build().unwrap();
+    let conflict = || Fault::status(409).json(CONFLICT);
+    sandbox.fail_next([conflict(), later(Fault::status(503)), conflict(), done()]);
+    let answer = client.post(sandbox.url("/payments")).body("x").send().await.unwrap();
+    assert_eq!(answer.attempts()[0].wait_reason(), Some(WaitReason::RetryAfter), "{}", answer.table());
 }
 
 const CONFLICT: &str = r#"{"error":{"type":"invalid_state","code":409,"errors":[{"reason":"idempotent_creation_conflict",
@@ -172,6 +218,10 @@ async fn the_original_is_fetched_by_its_id() {
     // One that is turned away settles nothing.
     sandbox.fail_next([conflict(), Fault::status(404)]);
     let error = client.post(sandbox.url("/payments")).body("x").send().await.unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsettled, Effect::Unknown));
+    // Without a key it is no original of this operation.
+    sandbox.fail_next([conflict()]);
+    let error = client.post(sandbox.url("/payments")).without_key().body("x").send().await.unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsettled, Effect::Unknown));
     // Without a way to it, or without an id, it is unknown, and never sent under a new key.
     let blind = builder().profile(profile).build().unwrap();
@@ -209,11 +259,37 @@ async fn a_look_up_of_ones_own_settles_what_is_unknown() {
     sandbox.fail_next([Fault::redirect(307, "/elsewhere")]);
     let error = failing.post(sandbox.url("/payments")).body("x").send().await.unwrap_err();
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsettled, Effect::Unknown));
-    // What is known is not looked up.
-    let never = builder().reconcile_with(|_: &Doubtful<'_>| panic!("it is known")).build().unwrap();
+    assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "the books are closed");
+    assert!(format!("{error:#}").ends_with(&format!("{error}: the books are closed")), "{error:#}");
+    // What is known is not looked up, nor what may be asked for again.
+    let never = builder().reconcile_with(|_: &Doubtful<'_>| panic!("asking can tell")).build().unwrap();
+    sandbox.fail_next([Fault::answer_lost().times(3)]);
+    let error = never.post(sandbox.url("/payments")).body("x").send().await.unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Exhausted, Effect::Unknown));
     sandbox.fail_next([Fault::status(422)]);
     assert_eq!(never.post(sandbox.url("/payments")).body("x").send().await.unwrap_err().effect(), Effect::NotApplied);
     assert!(never.post(sandbox.url("/payments")).body("x").send().await.is_ok());
+}
+
+struct Books;
+
+impl Reconcile for Books {
+    async fn reconcile(&self, _: &Doubtful<'_>) -> Result<Found, Box<dyn std::error::Error + Send + Sync>> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test]
+#[allow(clippy::disallowed_methods)] // what must not be reached
+async fn a_look_up_ends_with_the_deadline() {
+    let sandbox = Sandbox::start().await.unwrap();
+    let client = builder().reconcile_with(Books).build().unwrap();
+    sandbox.fail_next([Fault::redirect(307, "/elsewhere")]);
+    let request = client.post(sandbox.url("/payments")).body("x").deadline(Duration::from_millis(300));
+    let ended = tokio::time::timeout(Duration::from_secs(4), request.send()).await;
+    let error = ended.expect("5 s is the attempt's timeout, and the deadline comes long before").unwrap_err();
+    assert_eq!((error.kind(), error.effect()), (ErrorKind::Unsettled, Effect::Unknown));
+    assert!(std::error::Error::source(&error).unwrap().to_string().contains("did not end in its time"));
 }
 
 #[tokio::test]

@@ -58,9 +58,20 @@ const UNUSUAL_PLACES: [&str; 6] = ["error.type", "type", "Type", "name", "status
 /// What speaks in prose of a key and of an earlier request: Primer, Banking
 /// Circle, BlueSnap, express-idempotency, IdempotentAPI. A key that is missing
 /// or malformed is a plain refusal.
-const IN_PROSE: [(&str, [&str; 8]); 2] = [
-    ("dempot", ["lready", "used", "isuse", "uplicat", "xists", "onflict", "ifferent", "ismatch"]),
-    ("DEMPOT", ["ALREADY", "USED", "MISUSE", "DUPLICAT", "EXISTS", "CONFLICT", "DIFFERENT", "MISMATCH"]),
+const IN_PROSE: [(&str, &str); 13] = [
+    ("lready", "ALREADY"),
+    ("used", "USED"),
+    ("isuse", "MISUSE"),
+    ("uplicat", "DUPLICAT"),
+    ("xists", "EXISTS"),
+    ("onflict", "CONFLICT"),
+    ("ifferent", "DIFFERENT"),
+    ("ismatch", "MISMATCH"),
+    ("rogress", "PROGRESS"),
+    ("rocessing", "PROCESSING"),
+    ("eing processed", "BEING PROCESSED"),
+    ("oncurren", "CONCURREN"),
+    ("flight", "FLIGHT"),
 ];
 
 impl Profile {
@@ -74,7 +85,7 @@ impl Profile {
     /// | in progress | a 4xx with one of fifteen codes, in the usual places of a JSON body | the providers' own pages |
     /// | key reused | a 4xx with one of ten codes | never a refusal: on another API the same code may speak of our own earlier attempt |
     /// | already processed | a 4xx with one of ten codes | Adyen, Airwallex, EBANX, PayPal and others: it settles nothing |
-    /// | not to be retried | a 400, 417 or 422 that speaks of idempotency and of an earlier request (`already`, `used`, `duplicate`, ...) | APIs that answer a repeated request with an error, in prose (Primer, Banking Circle): it settles nothing |
+    /// | not to be retried | a 400, 417 or 422 that speaks of idempotency and of an earlier request (`already`, `used`, `duplicate`, `in progress`, ...) | APIs that answer a repeated request with an error, in prose (Primer, Banking Circle): it settles nothing |
     /// | errors stored | unsaid | a replayed 5xx is not sent again |
     ///
     /// **These forget a key sooner than 24 hours**, after which it pays again:
@@ -104,8 +115,9 @@ impl Profile {
         for place in UNUSUAL_PLACES {
             builder = builder.rule(any_of(&CLIENT_ERRORS, &SEEN_BEFORE).at(place), Meaning::AlreadyProcessed);
         }
-        for (word, of_an_earlier_one) in IN_PROSE {
-            for part in of_an_earlier_one {
+        for (lower, upper) in IN_PROSE {
+            // A code in capitals may stand beside a message that is not.
+            for (word, part) in [("dempot", lower), ("DEMPOT", upper), ("DEMPOT", lower), ("dempot", upper)] {
                 let says = any_of(&REFUSALS, &[]).message_contains(word).message_contains(part);
                 builder = builder.rule(says, Meaning::NotToBeRetried);
             }
