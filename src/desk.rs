@@ -16,10 +16,10 @@ use crate::journal::{
 use crate::logbook::Logbook;
 use crate::order::{Order, no_key};
 use crate::profile::{Answer, Replay};
-use crate::reconcile::{self, Doubtful};
+use crate::reconcile::{self, Doubtful, Resolution};
 use crate::response::Response;
 use crate::runtime::{self, Moment};
-use crate::submission::{IdempotencyKey, OperationId, Submission, is_credential};
+use crate::submission::{IdempotencyKey, OperationId, Submission};
 
 /// How often a record that another process works on is looked at.
 const LOOK: Duration = Duration::from_millis(50);
@@ -44,9 +44,6 @@ enum Ask {
     /// The operation of this id, as it is on record, with these credentials.
     Resume(Vec<(HeaderName, HeaderValue)>),
 }
-
-/// What a look-up found: the effect, and by whom on what evidence.
-type Resolution = (Effect, Box<str>);
 
 /// What is to be done with an operation on record.
 enum Found {
@@ -145,6 +142,17 @@ impl Desk {
         decide: impl FnOnce(&History, Again) -> Result<Effect, &'static str>,
     ) -> Result<(), Error> {
         let claim = self.claim(id).await?;
+        self.decided(claim, id, scope, by, decide).await
+    }
+
+    async fn decided(
+        &self,
+        claim: Claim,
+        id: &OperationId,
+        scope: &Scope,
+        by: Box<str>,
+        decide: impl FnOnce(&History, Again) -> Result<Effect, &'static str>,
+    ) -> Result<(), Error> {
         let Some(stored) = self.stored_when_free(id).await? else {
             return Err(not_on_record(id));
         };
@@ -267,10 +275,16 @@ impl Desk {
         {
             let source = match self.settled_by_look_up(&stored, &history, ask).await? {
                 Ok(Some((effect, by))) => {
-                    // Given up, so that the decision can be written down; then it is looked at anew.
-                    drop(claim);
-                    self.resolve(stored.identity().id(), scope, by, |_, _| Ok(effect)).await?;
-                    return Ok(Found::Displaced);
+                    let is_as_it_was = |_: &History, again| match again {
+                        Again::Ended(now) if now == outcome => Ok(effect),
+                        Again::Ended(_) | Again::GoesOn => Err("somebody else settled it meanwhile"),
+                    };
+                    let written = self.decided(claim, stored.identity().id(), scope, by, is_as_it_was).await;
+                    // Whoever it was that settled it: it is looked at anew.
+                    return match written {
+                        Err(error) if error.kind() != ErrorKind::Request => Err(error),
+                        Ok(()) | Err(_) => Ok(Found::Displaced),
+                    };
                 }
                 Ok(None) => None,
                 Err(error) => Some(error),
@@ -322,7 +336,7 @@ impl Desk {
             Error::on_record(ErrorKind::Request, what, self.record(stored, history))
         };
         let (credentials, own) = match ask {
-            Ask::Send(order) => (secrets(&order.headers), Some(order)),
+            Ask::Send(order) => (order.secret_headers(), Some(order)),
             Ask::Resume(credentials) => (credentials.clone(), None),
         };
         let (method, url, mut headers, body) = match amended.or_else(|| stored.request()) {
@@ -344,7 +358,7 @@ impl Desk {
             // It was pruned; by its fingerprint this request is the same.
             None => {
                 let own = own.ok_or_else(missing)?;
-                (own.method.clone(), own.url.clone(), plain(&own.headers), own.body.clone())
+                (own.method.clone(), own.url.clone(), own.plain_headers(), own.body.clone())
             }
         };
         headers.extend(credentials);
@@ -584,13 +598,5 @@ fn bare(id: &OperationId, effect: Effect, source: Option<JournalError>) -> Recor
 /// The request as it is kept.
 fn stored_request(order: &Order) -> StoredRequest {
     let body = order.body.clone().map_or(StoredBody::None, StoredBody::Kept);
-    StoredRequest::new(order.method.clone(), order.url.clone(), plain(&order.headers), body)
-}
-
-fn plain(headers: &[(HeaderName, HeaderValue)]) -> Vec<(HeaderName, HeaderValue)> {
-    headers.iter().filter(|(name, value)| !is_credential(name, value)).cloned().collect()
-}
-
-fn secrets(headers: &[(HeaderName, HeaderValue)]) -> Vec<(HeaderName, HeaderValue)> {
-    headers.iter().filter(|(name, value)| is_credential(name, value)).cloned().collect()
+    StoredRequest::new(order.method.clone(), order.url.clone(), order.plain_headers(), body)
 }

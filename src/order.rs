@@ -6,6 +6,8 @@ use url::Url;
 use crate::engine::{Effect, KeyOrigin, MethodKind};
 use crate::error::Error;
 use crate::profile::{Profile, method_kind};
+#[cfg(feature = "journal")]
+use crate::submission::is_credential;
 use crate::submission::{IdempotencyKey, OperationId, Submission};
 
 /// A request that was found good, before its key is drawn.
@@ -57,6 +59,18 @@ impl Order {
             gone_is_done: self.gone_is_done,
             id: self.id,
         })
+    }
+
+    /// What is written down with it.
+    #[cfg(feature = "journal")]
+    pub(crate) fn plain_headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        self.headers.iter().filter(|(name, value)| !is_credential(name, value)).cloned().collect()
+    }
+
+    /// What is given anew each time.
+    #[cfg(feature = "journal")]
+    pub(crate) fn secret_headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        self.headers.iter().filter(|(name, value)| is_credential(name, value)).cloned().collect()
     }
 
     pub(crate) fn draws_a_key(&self, profile: &Profile) -> bool {

@@ -212,13 +212,15 @@ pub(crate) trait AnyReconcile: Send + Sync {
     fn reconcile<'a>(&'a self, doubtful: &'a Doubtful<'_>) -> Reconciled<'a>;
 }
 
-/// What the hook settled: the effect, and by whom on what evidence. An error, if
-/// it did not end within this time either.
+/// What a look-up found: the effect, and by whom on what evidence.
+pub(crate) type Resolution = (Effect, Box<str>);
+
+/// What the hook settled. An error, if it did not end within this time either.
 pub(crate) async fn settled_by(
     hook: &dyn AnyReconcile,
     doubtful: &Doubtful<'_>,
     limit: Duration,
-) -> Result<Option<(Effect, Box<str>)>, Cause> {
+) -> Result<Option<Resolution>, Cause> {
     let found = runtime::within(limit, hook.reconcile(doubtful)).await;
     let (effect, evidence) = match found.map_err(|_| "the `reconcile` hook did not end in its time")?? {
         Found::Applied(evidence) => (Effect::Applied, evidence),

@@ -434,7 +434,7 @@ impl fmt::Debug for Submission {
     }
 }
 
-/// Whether a header is a credential: never written down, and not for another origin.
+/// Whether a header is a credential: never written down.
 #[cfg(feature = "journal")]
 pub(crate) fn is_credential(name: &HeaderName, value: &HeaderValue) -> bool {
     use http::header::{AUTHORIZATION, COOKIE, PROXY_AUTHORIZATION};

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use oncekey::engine::Entry;
-use oncekey::journal::Sqlite;
+use oncekey::journal::{Memory, Sqlite};
 use oncekey::profile::Answer;
 use oncekey::sandbox::{Fault, Sandbox};
-use oncekey::{Client, Doubtful, Effect, ErrorKind, Found, Profile, RecordState};
+use oncekey::{Client, Doubtful, Effect, ErrorKind, Found, Profile, Reconcile, RecordState};
 
 use crate::support::{Folder, builder, pay};
 
@@ -159,6 +159,38 @@ async fn what_a_look_up_found_is_on_record_with_its_evidence() {
     assert_eq!(knowing.lookup("order-2").await.unwrap().unwrap().state(), RecordState::Settled);
     assert!(knowing.unfinished().await.unwrap().is_empty() && knowing.in_doubt().await.unwrap().is_empty());
     assert_eq!(sandbox.requests().len(), 2);
+}
+
+/// Its books say one thing to the first who asks, and the other to the next.
+struct Fickle(AtomicUsize);
+
+impl Reconcile for Fickle {
+    async fn reconcile(&self, _: &Doubtful<'_>) -> Result<Found, Box<dyn std::error::Error + Send + Sync>> {
+        let first = self.0.fetch_add(1, Ordering::Relaxed) == 0;
+        tokio::task::yield_now().await;
+        Ok(if first { Found::Applied("pay_7".into()) } else { Found::NotApplied("none".into()) })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn what_one_look_up_settled_no_other_changes() {
+    let sandbox = Sandbox::start().await.unwrap();
+    for _ in 0..15 {
+        let journal = Memory::new();
+        let blind = builder().profile(Profile::stripe()).journal(journal.clone()).build().unwrap();
+        sandbox.fail_next([Fault::replayed(500).header("idempotent-replayed", "true")]);
+        assert_eq!(pay(&blind, &sandbox, "order-1", 1).send().await.unwrap_err().effect(), Effect::Unknown);
+        let hook = Fickle(AtomicUsize::new(0));
+        let client = builder().profile(Profile::stripe()).reconcile_with(hook).journal(journal).build().unwrap();
+        let asked: Vec<_> = (0..8).map(|_| tokio::spawn(client.resume("order-1").send())).collect();
+        for asked in asked {
+            let error = asked.await.unwrap().unwrap_err();
+            assert_eq!((error.kind(), error.effect()), (ErrorKind::Resolved, Effect::Applied));
+        }
+        let record = client.lookup("order-1").await.unwrap().unwrap();
+        let settled = record.entries().iter().filter(|entry| matches!(entry, Entry::Resolved { .. })).count();
+        assert_eq!(settled, 1, "{:?}", record.entries());
+    }
 }
 
 /// A key of which nobody saw the end of the first attempt has an age all the same.
