@@ -61,6 +61,9 @@ async fn run(seed: u64, counts: &mut BTreeMap<String, usize>) {
     }
     tokio::time::timeout(BOUND, steps::settle(&world)).await.expect("the end hangs");
     drop(told);
+    if variable("ONCEKEY_TRUTH_RUNS") == Some(1) {
+        println!("{}", world.story());
+    }
     for (what, count) in world.counts.take() {
         *counts.entry(what).or_default() += count;
     }
@@ -70,7 +73,7 @@ async fn run(seed: u64, counts: &mut BTreeMap<String, usize>) {
 fn truth_is_told_whatever_meets() {
     let first = variable("ONCEKEY_TRUTH_SEED").unwrap_or(1);
     let seconds = variable("ONCEKEY_TRUTH_SECONDS").map(Duration::from_secs);
-    let runs = variable("ONCEKEY_TRUTH_RUNS").unwrap_or(20);
+    let runs = variable("ONCEKEY_TRUTH_RUNS").unwrap_or(6);
     let (began, mut seed, mut counts) = (Instant::now(), first, BTreeMap::new());
     // One thread, so that whoever is told something is told before anything else happens.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

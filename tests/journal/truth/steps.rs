@@ -1,11 +1,14 @@
 //! What the callers do, and what goes wrong meanwhile.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
+use oncekey::engine::Entry;
+use oncekey::journal::Status;
 use oncekey::sandbox::Fault;
-use oncekey::{Effect, Error, ErrorKind, IdempotencyKey, OperationRecord, RecordState, Response};
+use oncekey::{Effect, Error, ErrorKind, Event, IdempotencyKey, OperationRecord, RecordState, Response};
 
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, Executor};
@@ -42,25 +45,30 @@ enum Key {
 
 pub(crate) async fn any(world: &World, dice: &mut Dice) {
     world.touched.set(None);
-    match dice.below(31) {
-        0..=8 => send(world, dice).await,
-        9..=12 => send_and_drop(world, dice).await,
-        13..=15 => two_at_once(world, dice).await,
-        16..=18 => resume(world, dice).await,
-        19 => resume_all(world, dice).await,
-        20 | 21 => decide(world, dice).await,
-        22 | 23 => prune(world, dice).await,
-        24 => reopen(world, dice).await,
-        25 | 26 => die(world, dice).await,
-        27..=29 => locked(world, dice).await,
-        _ => {
-            world.note("the servers take back what they are held up by");
-            world.shops.iter().for_each(|shop| shop.sandbox.advance(RECLAIM));
-        }
+    match world.habits.next(dice) {
+        0 => send(world, dice).await,
+        1 => send_and_drop(world, dice).await,
+        2 => two_at_once(world, dice).await,
+        3 => resume(world, dice).await,
+        4 => resume_all(world, dice).await,
+        5 => decide(world, dice).await,
+        6 => prune(world, dice).await,
+        7 => reopen(world, dice).await,
+        8 => die(world, dice).await,
+        9 => lend_key(world, dice).await,
+        _ => locked(world, dice).await,
+    }
+    if dice.one_in(24) {
+        world.note("the servers take back what they are held up by");
+        world.shops.iter().for_each(|shop| shop.sandbox.advance(RECLAIM));
     }
     world.denied.store(0, Ordering::Relaxed);
     world.locked.set(false);
     world.shops.iter().for_each(|shop| shop.sandbox.clear_faults());
+}
+
+fn any_id(dice: &mut Dice) -> usize {
+    if dice.one_in(24) { dice.below(IDS) } else { dice.below(IDS - 2) }
 }
 
 fn which(dice: &mut Dice, number: usize) -> Which {
@@ -84,6 +92,7 @@ fn ask(world: &World, dice: &mut Dice, number: usize) -> Ask {
         0 if dice.one_in(2) => Key::Without,
         1 => Key::Own(number),
         2 => Key::Own(dice.below(IDS)),
+        4..=10 if begins && world.habits.own_keys => Key::Own(number % 2),
         3 if dice.one_in(2) => Key::Parsed(number),
         _ => Key::Default,
     };
@@ -98,9 +107,9 @@ fn ask(world: &World, dice: &mut Dice, number: usize) -> Ask {
     Ask { number, program, which, body, key, hangs: false }
 }
 
-/// What goes wrong with the next requests, and whether something hangs.
+/// What goes wrong with the next requests, of this id, and whether something hangs.
 fn faults(world: &World, dice: &mut Dice, which: Which, number: usize) -> bool {
-    if dice.one_in(9) {
+    if dice.one_in(world.habits.denied) {
         world.denied.store(1 + dice.below(3), Ordering::Relaxed);
         world.note("no token for the next attempts");
     }
@@ -168,6 +177,15 @@ fn fault(dice: &mut Dice, stores_errors: bool, number: usize, hangs: &mut bool) 
     }
 }
 
+/// A future that is dropped sends nothing more.
+struct Landing(Arc<AtomicUsize>);
+
+impl Drop for Landing {
+    fn drop(&mut self) {
+        self.0.fetch_add(self.0.load(Ordering::Relaxed) % 2, Ordering::Relaxed);
+    }
+}
+
 async fn sent(world: &World, ask: Ask) -> Result<Response, Error> {
     let operation = &world.operations[ask.number];
     operation.brief.set(operation.brief.get() || ask.which.manner == Manner::Brief);
@@ -188,17 +206,61 @@ async fn sent(world: &World, ask: Ask) -> Result<Response, Error> {
     if ask.hangs {
         request = request.attempt_timeout(SHORT);
     }
+    let landing = Landing(Arc::clone(&operation.flying));
+    let flying = Arc::clone(&operation.flying);
+    request = request.on_event(move |event| {
+        if matches!(event, Event::AttemptStarted(_) | Event::AttemptEnded(_)) {
+            flying.fetch_add(1, Ordering::Relaxed);
+        }
+    });
     let end = request.send().await;
+    drop(landing);
     world.note(format!("  {} {}", ask.number, told(world, ask.number, Some(BODIES[ask.body]), &end)));
     end
 }
 
 async fn send(world: &World, dice: &mut Dice) {
-    let number = dice.below(IDS);
+    let number = any_id(dice);
     let mut ask = ask(world, dice, number);
     ask.hangs = faults(world, dice, ask.which, number);
     world.note(format!("send {ask:?}"));
     let _ = sent(world, ask).await;
+}
+
+/// A key that goes with one operation, which may get no credentials, and then with another.
+async fn lend_key(world: &World, dice: &mut Dice) {
+    let first = IDS - 1 - dice.below(2);
+    let which = which(dice, first);
+    if dice.one_in(2) {
+        return lend_unnamed(world, which, first).await;
+    }
+    for number in [first, 2 * IDS - 3 - first] {
+        let mut ask = Ask { key: Key::Own(first), which, ..ask(world, dice, number) };
+        ask.hangs = faults(world, dice, which, number);
+        if number == first && !dice.one_in(3) {
+            world.denied.store(3, Ordering::Relaxed);
+        }
+        world.note(format!("send with a key that is lent {ask:?}"));
+        let _ = sent(world, ask).await;
+        world.denied.store(0, Ordering::Relaxed);
+    }
+    world.touched.set(None);
+}
+
+/// The same, where the key is the first one's id: on record it is that one's alone.
+async fn lend_unnamed(world: &World, which: Which, number: usize) {
+    let which = Which { manner: Manner::Usual, ..which };
+    let (client, key) = (world.client(0, which), IdempotencyKey::random());
+    let port = world.shops[which.shop].sandbox.addr().port();
+    let pay = || client.post(format!("http://shop.test:{port}{}", path(number))).body(BODIES[0]).idempotency_key(&key);
+    world.denied.store(1, Ordering::Relaxed);
+    let end = pay().send().await;
+    world.note(format!("an unnamed one without a token: {}", told(world, number, None, &end)));
+    if world.book(0).journal().load(&key.as_str().into()).await.unwrap().is_some() {
+        let end = pay().operation(id(number)).send().await;
+        world.note(format!("its key for {number}: {}", told(world, number, None, &end)));
+        assert_eq!(end.unwrap_err().kind(), ErrorKind::Mismatch, "a key on record is another's");
+    }
 }
 
 /// The future is dropped after so many polls.
@@ -218,7 +280,7 @@ async fn cut<F: Future>(world: &World, number: usize, future: F, polls: usize) -
 }
 
 async fn send_and_drop(world: &World, dice: &mut Dice) {
-    let number = dice.below(IDS);
+    let number = any_id(dice);
     let mut ask = ask(world, dice, number);
     ask.hangs = faults(world, dice, ask.which, number);
     let polls = 1 + dice.below(9);
@@ -229,7 +291,7 @@ async fn send_and_drop(world: &World, dice: &mut Dice) {
 }
 
 async fn two_at_once(world: &World, dice: &mut Dice) {
-    let number = dice.below(IDS);
+    let number = any_id(dice);
     let mut asks = [ask(world, dice, number), ask(world, dice, number)];
     let hangs = faults(world, dice, asks[0].which, number);
     asks.iter_mut().for_each(|ask| ask.hangs = hangs);
@@ -239,7 +301,7 @@ async fn two_at_once(world: &World, dice: &mut Dice) {
 }
 
 async fn resume(world: &World, dice: &mut Dice) {
-    let number = dice.below(IDS);
+    let number = any_id(dice);
     if world.requests(number).is_empty() && !dice.one_in(8) {
         return;
     }
@@ -272,7 +334,7 @@ async fn resume_all(world: &World, dice: &mut Dice) {
 
 /// Somebody looks it up, once the servers are at rest, and says what was found.
 async fn decide(world: &World, dice: &mut Dice) {
-    let number = dice.below(IDS);
+    let number = any_id(dice);
     let ask = ask(world, dice, number);
     let client = world.client(ask.program, Which { manner: Manner::Usual, ..ask.which });
     at_rest(world).await;
@@ -297,12 +359,17 @@ async fn decide(world: &World, dice: &mut Dice) {
 /// While another program holds the file's lock, much is queued, and some of it given up.
 async fn locked(world: &World, dice: &mut Dice) {
     let Some(folder) = &world.folder else { return };
-    let numbers = [dice.below(IDS), dice.below(IDS)];
+    let numbers = [any_id(dice), any_id(dice)];
     let mut asks: [Ask; 3] = std::array::from_fn(|_| {
-        let number = numbers[dice.below(2)];
+        let number = numbers[usize::from(dice.one_in(4))];
         ask(world, dice, number)
     });
-    let hangs = faults(world, dice, asks[0].which, numbers[0]);
+    let hangs = faults(
+        world,
+        dice,
+        asks[0].which,
+        numbers.into_iter().find(|number| is_keyless(*number)).unwrap_or(numbers[0]),
+    );
     asks.iter_mut().for_each(|ask| ask.hangs = hangs);
     let polls: [usize; 3] = std::array::from_fn(|_| if dice.one_in(2) { 1 + dice.below(9) } else { usize::MAX });
     let held = Duration::from_millis(u64::try_from(dice.below(30)).unwrap());
@@ -318,8 +385,30 @@ async fn locked(world: &World, dice: &mut Dice) {
         tokio::time::sleep(held).await;
         other.execute("ROLLBACK").await.unwrap();
     };
-    tokio::join!(doing(0), doing(1), doing(2), unlocks);
+    let all = async { tokio::join!(doing(0), doing(1), doing(2), unlocks) };
+    tokio::select! {
+        _ = all => {}
+        () = watched(world, numbers[0]) => {}
+    }
     other.close().await.unwrap();
+}
+
+/// What is on its way is somebody's, whoever looks.
+async fn watched(world: &World, number: usize) {
+    let (book, flying) = (world.book(0), &world.operations[number].flying);
+    loop {
+        let before = flying.load(Ordering::Relaxed);
+        let stored = book.journal().load(&id(number)).await.unwrap();
+        if let Some(stored) = stored
+            && before % 2 == 1
+            && before == flying.load(Ordering::Relaxed)
+            && matches!(stored.entries().last(), Some(Entry::Started { .. }))
+        {
+            world.count("seen on its way");
+            assert!(matches!(stored.status(), Status::Running(_)), "{number} is on its way: {stored:?}");
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
 }
 
 pub(crate) fn truth(world: &World, number: usize) -> Effect {
@@ -360,7 +449,7 @@ async fn reopen(world: &World, dice: &mut Dice) {
 
 /// A program that ends in the middle of a send.
 async fn die(world: &World, dice: &mut Dice) {
-    let number = dice.below(IDS);
+    let number = any_id(dice);
     let mut ask = ask(world, dice, number);
     ask.program = world.programs.borrow().len();
     world.open(ask.program, !dice.one_in(4)).await;

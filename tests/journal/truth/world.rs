@@ -14,8 +14,10 @@ use oncekey::{Client, Effect, IdempotencyKey, OperationId, Parts, Poll, Profile,
 use super::dice::Dice;
 use crate::support::Folder;
 
-/// How many ids there are. The last is of something that the server wants no key for.
-pub(crate) const IDS: usize = 4;
+/// How many ids there are. The last two come seldom, so that they are new when a key is lent.
+pub(crate) const IDS: usize = 6;
+/// The id of something that the server wants no key for.
+const KEYLESS: usize = 3;
 pub(crate) const ACCOUNTS: [&str; 2] = ["", "acct_2"];
 
 const fn ms(millis: u64) -> Duration {
@@ -37,8 +39,39 @@ pub(crate) struct World {
     pub(crate) touched: Cell<Option<usize>>,
     /// The file may be locked by another program for longer than a call waits.
     pub(crate) locked: Cell<bool>,
+    pub(crate) habits: Habits,
     story: RefCell<Vec<String>>,
     pub(crate) counts: RefCell<BTreeMap<String, usize>>,
+}
+
+/// What comes often in this run, so that what needs several of a kind comes at all.
+pub(crate) struct Habits {
+    /// How often each kind of step comes.
+    pub(crate) steps: [usize; 11],
+    /// Callers bring keys of their own, and few.
+    pub(crate) own_keys: bool,
+    /// One in so many gets no credentials.
+    pub(crate) denied: usize,
+}
+
+impl Habits {
+    fn drawn(dice: &mut Dice) -> Self {
+        let often = [0, 1, 1, 2, 6];
+        let mut steps = std::array::from_fn(|_| often[dice.below(often.len())]);
+        steps[0] = 5;
+        Self { steps, own_keys: dice.one_in(4), denied: [3, 12, 12][dice.below(3)] }
+    }
+
+    /// Which step comes next.
+    pub(crate) fn next(&self, dice: &mut Dice) -> usize {
+        let mut place = dice.below(self.steps.iter().sum());
+        let kind = self.steps.iter().position(|often| {
+            let is_it = place < *often;
+            place = place.saturating_sub(*often);
+            is_it
+        });
+        kind.expect("the place is below the sum")
+    }
 }
 
 /// An API, as its profile describes it.
@@ -55,6 +88,8 @@ pub(crate) struct Operation {
     pub(crate) pruned: Cell<bool>,
     /// How many futures that worked on it were dropped, or may have been.
     pub(crate) drops: Cell<usize>,
+    /// Odd while an attempt is on its way.
+    pub(crate) flying: Arc<AtomicUsize>,
     /// Its key may have expired.
     pub(crate) brief: Cell<bool>,
 }
@@ -124,6 +159,7 @@ impl World {
             denied: Arc::default(),
             touched: Cell::default(),
             locked: Cell::default(),
+            habits: Habits::drawn(dice),
             story: RefCell::default(),
             counts: RefCell::default(),
         };
@@ -229,7 +265,7 @@ pub(crate) fn id(number: usize) -> OperationId {
 }
 
 pub(crate) fn is_keyless(number: usize) -> bool {
-    number == IDS - 1
+    number == KEYLESS
 }
 
 pub(crate) fn path(number: usize) -> String {
