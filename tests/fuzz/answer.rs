@@ -370,7 +370,10 @@ fn holds(input: &Input, verdict: Verdict) {
         && input.api.judge.is_none()
         && !input.body.trim_ascii_start().starts_with(b"<")
     {
-        assert!(reach == Reach::Applied || input.body.starts_with(b"\xef\xbb\xbf"), "{}", told());
+        // Half an object: without a header nothing says how long the whole is.
+        let half = input.body.trim_ascii_start().starts_with(b"{")
+            && serde_json::from_slice::<serde_json::Value>(&input.body).is_err();
+        assert!(reach == Reach::Applied || half || input.body.starts_with(b"\xef\xbb\xbf"), "{}", told());
     }
 }
 
