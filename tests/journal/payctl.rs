@@ -185,7 +185,7 @@ async fn what_ends_in_doubt_is_listed_shown_and_resumed() {
         .says("attempt 2 (retry) begins")
         .says("all attempts were used");
     assert!(show.stdout.starts_with("rent: unknown, unfinished\n"), "{show:#?}");
-    desk.run(&["abandon", "rent"]).await.exits(2).tells("may have been carried out");
+    desk.run(&["abandon", "rent"]).await.exits(2).tells("cannot be abandoned before it is looked up");
 
     desk.run(&["resume", "rent"]).await.exits(0).says("rent: applied, 201, at attempt 3, a replay");
     desk.run(&["list"]).await.exits(0).tells("Nothing unfinished, nothing in doubt");
