@@ -252,10 +252,12 @@ async fn lend_unnamed(world: &World, which: Which, number: usize) {
     let which = Which { manner: Manner::Usual, ..which };
     let (client, key) = (world.client(0, which), IdempotencyKey::random());
     let port = world.shops[which.shop].sandbox.addr().port();
-    let pay = || client.post(format!("http://shop.test:{port}{}", path(number))).body(BODIES[0]).idempotency_key(&key);
+    // A place of its own, by which the ledger knows it.
+    let unnamed = IDS + world.story.borrow().len();
+    let pay = || client.post(format!("http://shop.test:{port}{}", path(unnamed))).body(BODIES[0]).idempotency_key(&key);
     world.denied.store(1, Ordering::Relaxed);
     let end = pay().send().await;
-    world.note(format!("an unnamed one without a token: {}", told(world, number, None, &end)));
+    world.note(format!("an unnamed one without a token: {}", told(world, unnamed, None, &end)));
     if world.book(0).journal().load(&key.as_str().into()).await.unwrap().is_some() {
         let end = pay().operation(id(number)).send().await;
         world.note(format!("its key for {number}: {}", told(world, number, None, &end)));

@@ -40,7 +40,7 @@ pub(crate) struct World {
     /// The file may be locked by another program for longer than a call waits.
     pub(crate) locked: Cell<bool>,
     pub(crate) habits: Habits,
-    story: RefCell<Vec<String>>,
+    pub(crate) story: RefCell<Vec<String>>,
     pub(crate) counts: RefCell<BTreeMap<String, usize>>,
 }
 
