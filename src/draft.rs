@@ -151,6 +151,7 @@ impl Draft {
         let profile = &client.profile;
         if let Some(url) = &self.url {
             let tls = cfg!(any(feature = "rustls", feature = "native-tls"));
+            let is_too_long = url.as_str().len() > LONGEST_URL;
             match (url.scheme(), url.has_host()) {
                 ("http", true) => {}
                 ("https", true) if tls => {}
@@ -159,7 +160,7 @@ impl Draft {
                 }
                 _ => self.fail(BAD_URL, None),
             }
-            if url_length(&self.url) > LONGEST_URL {
+            if is_too_long {
                 self.fail("the URL is longer than 65,534 bytes", None);
             }
         }
@@ -218,8 +219,4 @@ impl Draft {
             }
         })
     }
-}
-
-fn url_length(url: &Option<Url>) -> usize {
-    url.as_ref().map_or(0, |url| url.as_str().len())
 }

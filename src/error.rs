@@ -234,16 +234,7 @@ impl Error {
     /// A run whose end nobody will see.
     #[cfg(feature = "blocking")]
     pub(crate) fn cut_off(what: &'static str, effect: Effect) -> Self {
-        let record = Record {
-            effect,
-            operation: None,
-            key: None,
-            attempts: Vec::new(),
-            response: None,
-            resume_at: None,
-            source: None,
-        };
-        Self::new(ErrorKind::Unsettled, what.into(), record)
+        Self::new(ErrorKind::Unsettled, what.into(), Record::bare(effect, None))
     }
 
     /// An end that has to do with the record.

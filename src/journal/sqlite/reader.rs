@@ -48,10 +48,9 @@ pub(super) async fn run(mut connection: SqliteConnection, mut queries: mpsc::Unb
     let _ = connection.close().await;
 }
 
-/// Begins the columns of [`raw`].
-const COLUMNS: &str =
-    "SELECT seq, id, name, profile, profile_version, account, keyed, key, key_lifetime_ms, fingerprint,
-    live.op IS NOT NULL, live.owner FROM op LEFT JOIN live ON live.op = op.seq";
+/// The columns of [`raw`].
+const COLUMNS: &str = "seq, id, name, profile, profile_version, account, keyed, key, key_lifetime_ms, fingerprint,
+    live.op IS NOT NULL, live.owner";
 
 fn raw(row: &SqliteRow) -> Result<(i64, Raw), sqlx::Error> {
     let is_live: bool = row.try_get(10)?;
@@ -76,7 +75,10 @@ fn raw(row: &SqliteRow) -> Result<(i64, Raw), sqlx::Error> {
 async fn load(connection: &mut SqliteConnection, id: &OperationId) -> Result<Option<Raw>, sqlx::Error> {
     // One transaction: all of it as it was at one moment.
     let mut snapshot = connection.begin().await?;
-    let by_id = sqlx::query(sqlx::AssertSqlSafe(format!("{COLUMNS} WHERE name = ?"))).bind(name(id));
+    let by_id = sqlx::query(sqlx::AssertSqlSafe(format!(
+        "SELECT {COLUMNS} FROM op LEFT JOIN live ON live.op = op.seq WHERE name = ?"
+    )))
+    .bind(name(id));
     let Some(row) = by_id.fetch_optional(&mut *snapshot).await? else {
         return Ok(None);
     };
@@ -104,10 +106,10 @@ async fn blob(connection: &mut SqliteConnection, sql: &'static str, seq: i64) ->
 
 async fn list(connection: &mut SqliteConnection, scope: &Scope) -> Result<Vec<Raw>, sqlx::Error> {
     let mut snapshot = connection.begin().await?;
-    let live = sqlx::query(
-        "SELECT seq, id, name, profile, profile_version, account, keyed, key, key_lifetime_ms, fingerprint, 1, live.owner
-         FROM live CROSS JOIN op ON op.seq = live.op WHERE profile = ? AND account = ? ORDER BY live.op",
-    );
+    let live = sqlx::query(sqlx::AssertSqlSafe(format!(
+        "SELECT {COLUMNS} FROM live CROSS JOIN op ON op.seq = live.op
+         WHERE profile = ? AND account = ? ORDER BY live.op"
+    )));
     let rows = live.bind(scope.profile()).bind(scope.account()).fetch_all(&mut *snapshot).await?;
     let mut found = rows.iter().map(raw).collect::<Result<Vec<_>, _>>()?;
     let entries = snapshot.fetch_all("SELECT op, data FROM live CROSS JOIN entry USING (op) ORDER BY op, pos").await?;
