@@ -159,60 +159,45 @@ fn the_blocking_surface_is_the_async_one_and_wraps_it() {
     names_none_of("src/blocking", &["crate::transport", "crate::driver", "crate::desk", "crate::call", "History"]);
 }
 
-#[test]
-fn every_public_function_has_an_example() {
-    let (mut seen, mut without) = (0, Vec::new());
+/// Each public function's place and signature, with the docs and attributes above it.
+fn public_functions() -> Vec<(String, Vec<String>)> {
+    let (mut found, mut above) = (Vec::new(), Vec::new());
     for file in sources("src") {
-        let mut example = false;
         for line in fs::read_to_string(&file).unwrap().lines().map(str::trim) {
-            if line.starts_with("///") || line.starts_with("#[doc") {
-                example |= line.contains("```");
+            if line.starts_with("//") || line.starts_with("#[") {
+                above.push(line.to_owned());
                 continue;
             }
-            if line.starts_with("#[") || line.starts_with("//") {
-                continue;
+            let above = std::mem::take(&mut above);
+            if ["pub fn ", "pub async fn ", "pub const fn "].iter().any(|start| line.starts_with(start)) {
+                found.push((format!("{}: {line}", file.display()), above));
             }
-            let line = line.replace("async ", "").replace("const ", "");
-            if line.starts_with("pub fn ") {
-                seen += 1;
-                if !example {
-                    without.push(format!("{}: {line}", file.display()));
-                }
-            }
-            example = false;
         }
     }
-    assert!(seen > 500, "only {seen} public functions were found");
+    assert!(found.len() > 500, "only {} public functions were found", found.len());
+    found
+}
+
+#[test]
+fn every_public_function_has_an_example() {
+    let is_doc = |line: &String| line.starts_with("///") || line.starts_with("#[doc");
+    let has_none = |above: &[String]| !above.iter().any(|line| is_doc(line) && line.contains("```"));
+    let without: Vec<_> = public_functions().into_iter().filter(|(_, above)| has_none(above)).collect();
     assert!(without.is_empty(), "no example: {without:#?}");
 }
 
 /// Whoever gave a wrong argument is to see the line where it stands.
 #[test]
 fn what_panics_names_its_caller() {
-    let (mut seen, mut without) = (0, Vec::new());
-    for file in sources("src") {
-        let (mut panics, mut is_tracked) = (false, false);
-        for line in fs::read_to_string(&file).unwrap().lines().map(str::trim) {
-            panics |= line == "/// # Panics";
-            is_tracked |= line == "#[track_caller]";
-            // An async function has no caller's line to show.
-            if line.starts_with("pub async fn ") {
-                (panics, is_tracked) = (false, false);
-            }
-            if line.starts_with("pub fn ") {
-                // A hook's own panic is passed on.
-                if panics && !line.starts_with("pub fn send(self)") {
-                    seen += 1;
-                    if !is_tracked {
-                        without.push(format!("{}: {line}", file.display()));
-                    }
-                }
-                (panics, is_tracked) = (false, false);
-            }
-        }
-    }
-    assert!(seen > 15, "only {seen} functions that panic were found");
-    assert!(without.is_empty(), "no `#[track_caller]`: {without:#?}");
+    let mut panics = public_functions();
+    panics.retain(|(function, above)| {
+        // An async function has no caller's line to show, and a hook's own panic is passed on.
+        let is_left_out = function.contains("pub async fn ") || function.contains("pub fn send(self)");
+        !is_left_out && above.iter().any(|line| line == "/// # Panics")
+    });
+    assert!(panics.len() > 15, "only {} functions that panic were found", panics.len());
+    panics.retain(|(_, above)| !above.iter().any(|line| line == "#[track_caller]"));
+    assert!(panics.is_empty(), "no `#[track_caller]`: {panics:#?}");
 }
 
 #[test]

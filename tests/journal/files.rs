@@ -13,15 +13,11 @@ use oncekey::sandbox::{Fault, Sandbox};
 use oncekey::{Effect, ErrorKind, OperationId, Retry};
 use sha2::{Digest, Sha256};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqlitePool, SqlitePoolOptions};
-use sqlx::{ConnectOptions, Connection, Executor, Row};
+use sqlx::{Connection, Executor, Row};
 
 use crate::support::{Folder, Watched, builder, client, pay};
 
 /// A connection of somebody else's.
-async fn raw(folder: &Folder) -> SqliteConnection {
-    SqliteConnectOptions::new().filename(folder.file()).connect().await.unwrap()
-}
-
 async fn number(connection: &mut SqliteConnection, sql: &'static str) -> i64 {
     connection.fetch_one(sql).await.unwrap().get(0)
 }
@@ -68,7 +64,7 @@ async fn what_only_has_to_be_visible_is_flushed_soon_and_on_close() {
     let folder = Folder::new();
     let journal = folder.journal().await;
     journal.insert(operation("a"), PATIENCE).await.unwrap();
-    let mut other = raw(&folder).await;
+    let mut other = folder.raw().await;
     let flushes = "SELECT value FROM meta WHERE name = 'flush'";
     let before = number(&mut other, flushes).await;
     let soon = |position| resumed(&journal, "a", position).with_durability(Durability::Visible);
@@ -95,7 +91,7 @@ async fn what_only_has_to_be_visible_is_flushed_soon_and_on_close() {
 async fn a_locked_file_is_waited_for_and_what_was_given_up_is_never_written() {
     let folder = Folder::new();
     let journal = folder.journal().await;
-    let mut other = raw(&folder).await;
+    let mut other = folder.raw().await;
     other.execute("BEGIN IMMEDIATE").await.unwrap();
     let error = journal.insert(operation("given up"), Duration::from_millis(50)).await.unwrap_err();
     assert_eq!((error.kind(), error.is_certain()), (JournalErrorKind::Locked, true));
@@ -245,7 +241,7 @@ async fn without_effect_is_flushed_before_it_is_told() {
     let folder = Folder::new();
     let sandbox = Sandbox::start().await.unwrap();
     let client = client(&folder).await;
-    let mut other = raw(&folder).await;
+    let mut other = folder.raw().await;
     let flushes = "SELECT value FROM meta WHERE name = 'flush'";
     sandbox.fail_next([Fault::status(422)]);
     let before = number(&mut other, flushes).await;
@@ -309,7 +305,7 @@ async fn what_is_no_journal_a_newer_one_or_a_damaged_one_is_refused() {
         assert_eq!(empty.kind(), JournalErrorKind::Corrupt);
         assert!(empty.to_string().contains("empty") && empty.to_string().contains("`create`"), "{empty}");
     }
-    raw(&folder).await.execute("CREATE TABLE customers (id)").await.unwrap();
+    folder.raw().await.execute("CREATE TABLE customers (id)").await.unwrap();
     let other = Sqlite::open(folder.file()).await.unwrap_err();
     assert_eq!(other.kind(), JournalErrorKind::Corrupt);
     assert!(other.to_string().contains("something else"), "{other}");
@@ -318,7 +314,7 @@ async fn what_is_no_journal_a_newer_one_or_a_damaged_one_is_refused() {
     let sandbox = Sandbox::start().await.unwrap();
     let client = client(&folder).await;
     pay(&client, &sandbox, "a", 1).send().await.map(drop).unwrap();
-    let mut other = raw(&folder).await;
+    let mut other = folder.raw().await;
     other.execute("UPDATE entry SET data = replace(data, '\"v\":1', '\"v\":2') WHERE pos = 1").await.unwrap();
     let newer = pay(&client, &sandbox, "a", 1).send().await.unwrap_err();
     assert_eq!((newer.kind(), newer.effect()), (ErrorKind::Journal, Effect::Unknown));
@@ -494,7 +490,7 @@ async fn what_is_sealed_is_opened_by_its_own_seal_alone() {
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Journal, Effect::Unknown));
     assert!(std::error::Error::source(&error).unwrap().to_string().contains("sealed"));
     // A row in another's place is found out.
-    let mut raw = raw(&folder).await;
+    let mut raw = folder.raw().await;
     raw.execute("UPDATE op SET id = 'order-2'").await.unwrap();
     let journal = Sqlite::builder().seal(Shifted).open(folder.file()).await.unwrap();
     let client = builder().journal(journal).build().unwrap();

@@ -10,9 +10,9 @@ use std::time::Duration;
 use oncekey::engine::{Entry, Time};
 use oncekey::journal::{Append, JournalError, JournalErrorKind, codec};
 use oncekey::sandbox::{Fault, Sandbox};
-use oncekey::{Client, Effect, ErrorKind, IdempotencyKey, RecordState, Retry};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Connection, Executor, Row};
+use oncekey::{Client, Effect, Error, ErrorKind, IdempotencyKey, RecordState, Retry};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Executor, Row};
 
 use crate::support::{Folder, Watched, builder, client, pay};
 
@@ -22,10 +22,6 @@ fn one_attempt() -> Retry {
 
 async fn hasty(folder: &Folder) -> Client {
     builder().retry(one_attempt()).journal(folder.journal().await).build().unwrap()
-}
-
-async fn raw(folder: &Folder) -> SqliteConnection {
-    SqliteConnectOptions::new().filename(folder.file()).connect().await.unwrap()
 }
 
 #[tokio::test]
@@ -38,7 +34,7 @@ async fn key_03_one_id_with_another_body() {
             sandbox.fail_next([Fault::answer_lost()]);
         }
         let first = pay(&client, &sandbox, "op-7", 100).send().await;
-        let effect = first.as_ref().map_or_else(oncekey::Error::effect, |_| Effect::Applied);
+        let effect = first.as_ref().map_or_else(Error::effect, |_| Effect::Applied);
         assert_eq!(effect, if first.is_ok() { Effect::Applied } else { Effect::Unknown });
         if variant.starts_with('c') {
             drop(client);
@@ -77,6 +73,10 @@ async fn crash_02_an_abandoned_operation_is_never_resumed() {
 
 /// Writes that have to do with the end of an attempt fail, as on a file system
 /// that was remounted read-only; the disk that is full is a real one, in `files`.
+fn cause(error: &Error) -> Option<JournalErrorKind> {
+    error.source().and_then(|cause| cause.downcast_ref::<JournalError>()).map(JournalError::kind)
+}
+
 fn read_only(_: &Append) -> Result<(), JournalError> {
     Err(JournalError::new(JournalErrorKind::ReadOnly, "the file became read-only"))
 }
@@ -108,7 +108,7 @@ async fn crash_04_another_connection_holds_the_lock() {
     let folder = Folder::new();
     let sandbox = Sandbox::start().await.unwrap();
     let client = client(&folder).await;
-    let mut other = raw(&folder).await;
+    let mut other = folder.raw().await;
     other.execute("BEGIN IMMEDIATE").await.unwrap();
     let began = std::time::Instant::now();
     let brief = pay(&client, &sandbox, "brief", 1).deadline(Duration::from_secs(1)).send().await.unwrap_err();
@@ -153,7 +153,7 @@ async fn cancel_01_the_future_is_dropped_after_the_request_left() {
 /// Moves all that happened to an operation into the past, as if it had waited
 /// there.
 pub(crate) async fn age(folder: &Folder, by: Duration) {
-    let mut file = raw(folder).await;
+    let mut file = folder.raw().await;
     let rows = file.fetch_all("SELECT op, pos, data FROM entry").await.unwrap();
     let earlier = |time: Time| Time::from_millis(time.as_millis() - u64::try_from(by.as_millis()).unwrap());
     for row in rows {
@@ -233,7 +233,7 @@ async fn clock_02_a_key_of_unknown_age_is_not_sent() {
     sandbox.fail_next([Fault::answer_lost(), Fault::answer_lost()]);
     pay(&client, &sandbox, "order-1", 1).send().await.unwrap_err();
     // A little ahead of the clock: its own time goes on from there, and the deadline still ends it.
-    let mut file = raw(&folder).await;
+    let mut file = folder.raw().await;
     let ahead = async |file: &mut SqliteConnection, seconds: u64| {
         let row = file.fetch_one("SELECT data FROM entry WHERE pos = 3").await.unwrap();
         let Entry::Ended { attempt, verdict, at, .. } = codec::decode_entry(row.get(0)).unwrap() else { panic!() };
@@ -357,8 +357,7 @@ async fn what_cannot_be_taken_up_has_the_effect_on_record_if_that_is_certain() {
         is_broken.store(true, Ordering::Relaxed);
         let error = pay(&client, &sandbox, "order-1", 100).send().await.unwrap_err();
         assert_eq!((error.kind(), error.effect()), (ErrorKind::Journal, effect), "{error}");
-        let cause = error.source().and_then(|cause| cause.downcast_ref::<JournalError>()).map(JournalError::kind);
-        assert_eq!((cause, sandbox.requests().len()), (Some(JournalErrorKind::Full), seen));
+        assert_eq!((cause(&error), sandbox.requests().len()), (Some(JournalErrorKind::Full), seen));
     }
 }
 
@@ -392,6 +391,5 @@ async fn what_is_open_on_record_is_not_called_off() {
     assert_eq!((error.kind(), error.effect()), (ErrorKind::Journal, Effect::Unknown));
     assert_eq!(client.unfinished().await.unwrap().len(), 1, "it may be resumed");
     let undecided = client.resolve("order-1", Effect::NotApplied, "ana", "no such payment").await.unwrap_err();
-    let cause = undecided.source().and_then(|cause| cause.downcast_ref::<JournalError>()).map(JournalError::kind);
-    assert_eq!((undecided.kind(), cause), (ErrorKind::Journal, Some(JournalErrorKind::ReadOnly)));
+    assert_eq!((undecided.kind(), cause(&undecided)), (ErrorKind::Journal, Some(JournalErrorKind::ReadOnly)));
 }

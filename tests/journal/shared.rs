@@ -10,14 +10,10 @@ use oncekey::OperationId;
 use oncekey::engine::Owner;
 use oncekey::journal::{Journal, JournalErrorKind, Status};
 use oncekey::sandbox::{Fault, Sandbox};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{ConnectOptions, Connection, Executor, Row};
+use sqlx::sqlite::SqliteConnection;
+use sqlx::{Connection, Executor, Row};
 
 use crate::support::{Folder, builder, client, pay};
-
-async fn raw(folder: &Folder) -> SqliteConnection {
-    SqliteConnectOptions::new().filename(folder.file()).connect().await.unwrap()
-}
 
 const SOON: Duration = Duration::from_millis(100);
 
@@ -27,7 +23,7 @@ async fn what_one_gave_up_is_not_taken_from_the_next() {
     let sandbox = Sandbox::start().await.unwrap();
     let (client, elsewhere) = (client(&folder).await, folder.journal().await);
     sandbox.fail_next([Fault::stall_after_executing()]);
-    let mut other = raw(&folder).await;
+    let mut other = folder.raw().await;
     other.execute("BEGIN IMMEDIATE").await.unwrap();
     let given_up = pay(&client, &sandbox, "order-1", 1).send();
     assert!(tokio::time::timeout(SOON, given_up).await.is_err());
@@ -50,7 +46,7 @@ async fn what_one_gave_up_is_not_taken_from_the_next() {
 async fn a_lock_that_is_never_given_back_holds_up_no_end() {
     let folder = Folder::new();
     let sandbox = Sandbox::start().await.unwrap();
-    let (journal, other) = (folder.journal().await, &mut raw(&folder).await);
+    let (journal, other) = (folder.journal().await, &mut folder.raw().await);
     let client = builder().journal(journal.clone()).build().unwrap();
     sandbox.fail_next([Fault::stall_after_executing()]);
     let mut sending = Box::pin(pay(&client, &sandbox, "order-1", 1).send());
@@ -85,7 +81,7 @@ async fn what_is_given_up_while_the_file_is_locked_is_free_afterwards() {
     while sandbox.executions() == 0 {
         assert!(tokio::time::timeout(Duration::from_millis(2), &mut sending).await.is_err());
     }
-    let mut other = raw(&folder).await;
+    let mut other = folder.raw().await;
     other.execute("BEGIN IMMEDIATE").await.unwrap();
     drop(sending);
     tokio::time::sleep(SOON).await;
@@ -144,7 +140,7 @@ async fn the_wait_for_a_lock_counts_once_against_the_deadline() {
     let client = client(&folder).await;
     sandbox.fail_next([Fault::status(503).times(3)]);
     assert!(pay(&client, &sandbox, "order-1", 1).send().await.is_err());
-    let mut other = raw(&folder).await;
+    let mut other = folder.raw().await;
     other.execute("BEGIN IMMEDIATE").await.unwrap();
     let again = pay(&client, &sandbox, "order-1", 1).deadline(Duration::from_millis(1500)).send();
     let (paid, ()) = tokio::join!(again, async {
@@ -161,7 +157,7 @@ async fn a_payment_does_not_wait_for_a_prune() {
     let sandbox = Sandbox::start().await.unwrap();
     let journal = folder.journal().await;
     let client = builder().journal(journal.clone()).build().unwrap();
-    let mut other = raw(&folder).await;
+    let mut other = folder.raw().await;
     let settled = "
         BEGIN;
         WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)

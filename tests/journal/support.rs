@@ -7,6 +7,8 @@ use oncekey::engine::Owner;
 use oncekey::journal::{Append, Doing, Journal, JournalError, NewOperation, Scope, Sqlite, Stored};
 use oncekey::sandbox::Sandbox;
 use oncekey::{Client, ClientBuilder, OperationId, Poll, Profile, RequestBuilder, Retry};
+use sqlx::ConnectOptions;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use tempfile::TempDir;
 
 /// A folder of its own, gone when it is dropped.
@@ -23,6 +25,11 @@ impl Folder {
 
     pub(crate) fn file(&self) -> PathBuf {
         self.path().join("payments.db")
+    }
+
+    /// A connection to the journal's file that knows nothing of journals.
+    pub(crate) async fn raw(&self) -> SqliteConnection {
+        SqliteConnectOptions::new().filename(self.file()).connect().await.unwrap()
     }
 
     pub(crate) async fn journal(&self) -> Sqlite {
